@@ -180,14 +180,18 @@ def test_what_is_left_out_says_why(path: str) -> None:
 
 
 def test_ones_on_a_diagonal_like_a_matrix() -> None:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", Ts((n, 3), "float32"))
-    with builder.function("main", [x]):
-        builder.emit_func_output(builder.emit(relax.op.eye_like(x, k=1)))
-    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
-    np.testing.assert_array_equal(machine["main"](np.zeros((2, 3), "float32")).numpy(), np.eye(2, 3, 1))
-    with pytest.raises(tvm.TVMError, match="matrix of known shape"):
-        relax.op.eye_like(relax.Var("y", Ts(ndim=2)))
+    """Of known sizes or not: eye_like was no operator, but an eye of the sizes, and refused what had none."""
+    for info in (Ts((n, 3), "float32"), Ts(None, "float32", ndim=2), Ts(None, "float32")):
+        builder = relax.BlockBuilder()
+        x = relax.Var("x", info)
+        with builder.function("main", [x]):
+            call = relax.op.eye_like(x, k=1)
+            builder.emit_func_output(builder.emit(call))
+        assert call.op is tvm.ir.Op.get("relax.eye_like")
+        machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
+        np.testing.assert_array_equal(machine["main"](np.zeros((2, 3), "float32")).numpy(), np.eye(2, 3, 1))
+    with pytest.raises(tvm.TVMError, match="takes a matrix"):
+        relax.BlockBuilder().normalize(relax.op.eye_like(relax.Var("y", Ts((2, 3, 4)))))
 
 
 @pytest.fixture

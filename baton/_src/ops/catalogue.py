@@ -106,7 +106,7 @@ from baton._src.ops.shape.broadcast_to import BROADCASTS
 from baton._src.ops.shape.creation import CREATIONS
 from baton._src.ops.shape.dynamic_axes import DYNAMIC_AXES
 from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
-from baton._src.ops.shape.eye import EYE
+from baton._src.ops.shape.eye import EYE, EYE_LIKE
 from baton._src.ops.shape.flip import FLIP
 from baton._src.ops.shape.grids import GRIDS
 from baton._src.ops.shape.headers import HEADERS
@@ -151,6 +151,7 @@ SHAPE: tuple[OpDef[Any], ...] = (
     *MOVED,
     *CREATIONS,
     EYE,
+    EYE_LIKE,
     ARANGE,
     *JOINS,
     *SPLITS,

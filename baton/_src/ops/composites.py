@@ -32,16 +32,6 @@ def masked_fill(op: Any, x: Any, mask: Any, value: Any) -> Any:
     return op.where(mask, op.full_like(x, value), x)
 
 
-def eye_like(op: Any, x: Any, k: Any = 0, dtype: Any = None) -> Any:
-    """Ones on diagonal `k`, zeros elsewhere, in the shape of the matrix `x`, whose dims are known (maybe symbolic)."""
-    info = x.struct_info_
-    values = getattr(getattr(info, "shape", None), "values", None)
-    if values is None or len(values) != 2:
-        raise fail("op-shape", f"eye_like takes a matrix of known shape, got {info!r}", help="match_cast it first")
-    kind = dtype if dtype is not None else info.dtype
-    return op.eye(values[0], values[1], k, dtype=kind)
-
-
 def mean_variance(
     op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
 ) -> Any:
@@ -128,7 +118,6 @@ def contrib_conv2d_nchwc(op: Any, data: Any, kernel: Any, *geometry: Any, **opti
 RELAX_COMPOSITES: Mapping[str, Callable[..., Any]] = {
     "linear": linear,
     "masked_fill": masked_fill,
-    "eye_like": eye_like,
 }
 RELAY_COMPOSITES: Mapping[str, Callable[..., Any]] = {
     "mean_variance": mean_variance,

@@ -1,4 +1,4 @@
-"""A matrix with ones on one diagonal: eye. Source: facts relax-ops-passes-vm §1 (create)."""
+"""A matrix with ones on one diagonal: eye, eye_like. Source: facts relax-ops-passes-vm §1 (create)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import DimMath
-from baton._src.ops.samples import Sample
-from baton._src.ops.shape.creation import CONSTANT
+from baton._src.ops.broadcasting import check_scalar
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.creation import CONSTANT, LikeAttrs
 from baton._src.ops.shape.targets import scalar_value
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
@@ -40,9 +41,24 @@ def infer_eye(call: OpCall[EyeAttrs]) -> Info:
     return TensorInfo((math_.normal(rows), math_.normal(columns)), call.attrs.dtype)
 
 
+def infer_eye_like(call: OpCall[LikeAttrs]) -> Info:
+    """The shape of the operand, which is a matrix."""
+    x = call.tensor(0)
+    if x.ndim not in (2, -1):
+        call.fail(f"takes a matrix, got {show_shape(x.shape, x.ndim)}")
+    if len(call.args) > 1:
+        check_scalar(call, 1)
+    dtype = x.dtype if call.attrs.dtype.is_void else call.attrs.dtype
+    return TensorInfo(x.shape, dtype, 2, x.vdevice, x.shape_var if x.ndim == 2 else None)
+
+
 def compute_eye(inputs: Any, a: EyeAttrs, out: Any) -> Any:
-    """1 where column - row is the offset."""
-    offset = k.index(inputs[2] if len(inputs) > 2 else 0)
+    """1 where column - row is the offset, the last operand."""
+    return _diagonal(inputs[2] if len(inputs) > 2 else 0, out)
+
+
+def _diagonal(number: Any, out: Any) -> Any:
+    offset = k.index(number)
     one, zero = k.const(1, out.dtype), k.const(0, out.dtype)
     return k.compute(out.shape, lambda i, j: k.select(tir.EQ(j, i + offset), one, zero), "eye")
 
@@ -52,6 +68,12 @@ def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
     rows = inputs[0]
     columns = inputs[1] if len(inputs) > 1 else rows
     return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, a.dtype.numpy)
+
+
+def reference_eye_like(inputs: Any, a: LikeAttrs) -> Any:
+    """`numpy.eye`."""
+    x, offset = inputs[0], inputs[1] if len(inputs) > 1 else 0
+    return np.eye(*x.shape, offset, x.dtype if a.dtype.is_void else a.dtype.numpy)
 
 
 def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
@@ -76,4 +98,21 @@ EYE = OpDef(
     relax_builder=relax_eye,
     samples=lambda: (Sample(("n", 4, 1), EyeAttrs()), Sample((3, 3, 0), EyeAttrs("int32"))),
     summary="A matrix with ones on a diagonal and zeros elsewhere.",
+)
+
+EYE_LIKE = OpDef(
+    "eye_like",
+    LikeAttrs,
+    inputs=(Input("x", "a matrix"), Input("k", "which diagonal", kind="prim", default=0)),
+    infer=infer_eye_like,
+    compute=lambda inputs, a, out: _diagonal(inputs[1] if len(inputs) > 1 else 0, out),
+    reference=reference_eye_like,
+    gradient=CONSTANT,
+    fusion=Fusion.ELEMWISE,
+    relay_name=NotApplicable("Relay has no eye_like"),
+    samples=lambda: (
+        Sample((Arr(("n", 4)), 1), LikeAttrs()),
+        Sample((Arr((3, "m"), "int32", -9, 9), "n"), LikeAttrs("float32")),
+    ),
+    summary="Ones on a diagonal and zeros elsewhere, in another matrix's shape.",
 )
