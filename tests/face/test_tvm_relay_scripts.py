@@ -79,6 +79,22 @@ def test_executors_and_runtimes_can_be_named() -> None:
         Executor("quick")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"executor": "vm"}, "relay.vm.compile"),
+        ({"executor": 3}, "one of graph, aot"),
+        ({"runtime": "xx"}, "one of cpp, crt"),
+    ],
+)
+def test_builds_for_other_executors_and_runtimes_are_refused(options: dict[str, object], said: str) -> None:
+    """Guards silences: such a build gave a graph executor, whatever it was asked for."""
+    with pytest.raises(tvm.TVMError, match=said):
+        relay.build(dense()[0], "llvm", **options)
+    with pytest.raises(tvm.TVMError, match="has no option 'link-parameters'"):
+        Executor("aot", {"link-parameters": True})
+
+
 def test_the_machine_is_saved_as_two_parts() -> None:
     x = relay.var("x", shape=(relay.Any(), 4))
     built = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), target="llvm")

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from baton._src.driver.relay.build_options import check_kinds
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.relay.graph_fragment import as_graph
 from baton._src.driver.targets import chosen_target
@@ -25,8 +26,6 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Sequential
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray
-
-EXECUTORS = ("graph", "vm", "aot")
 
 
 @dataclass(frozen=True)
@@ -119,17 +118,15 @@ def build(
     """Compile a Relay module or function under the current `PassContext`.
 
     `params` binds parameters of `main` by name to constants. `target_host` must be a CPU, whatever its options.
-    `runtime` and the memory pools are accepted for scripts written for TVM. Raises `DiagnosticError`: ill-typed
-    programs, unknown targets, `params-mismatch`; for programs outside the graph fragment (control flow, closures,
-    `?` dims) use `relay.vm.compile`.
+    `executor` ("graph", "aot" or a `backend.Executor`), `runtime` ("cpp", "crt") and the memory pools are accepted for
+    scripts written for TVM: the code is the same. Raises `DiagnosticError`: ill-typed programs, unknown targets,
+    `params-mismatch`; for programs outside the graph fragment (control flow, closures, `?` dims): `relay.vm.compile`.
     """
     wire()
-    kind = str(getattr(executor, "name", executor) or "graph")
-    if kind not in EXECUTORS:
-        raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
+    check_kinds(executor, runtime)
     module = as_relay_module(ir_mod)
     found = chosen_target(target, target_host)
-    executable, bound = build_executable(module, found, params, restrict=None if kind == "vm" else as_graph)
+    executable, bound = build_executable(module, found, params, restrict=as_graph)
     return GraphExecutorFactory(executable, bound, mod_name, module, target, executor)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.driver.relay.build import build
+from baton._src.driver.relay.build_options import Executor as ExecutorOptions
 from baton._src.driver.relay.executable import as_relay_module, build_executable
 from baton._src.driver.relay.executors import Executor
 from baton._src.driver.stages import Stages
-from baton._src.driver.tvm_names.relay.build_options import Executor as ExecutorOptions
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule

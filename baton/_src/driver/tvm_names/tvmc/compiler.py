@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.relay.build import EXECUTORS, GraphExecutorFactory
+from baton._src.driver.relay.build import GraphExecutorFactory
 from baton._src.driver.relay.executable import build_executable
 from baton._src.driver.relay.graph_fragment import as_graph
 from baton._src.driver.stages import Stages
@@ -118,8 +118,11 @@ def _graph_fragment(module: IRModule) -> IRModule:
         raise TVMCException(*known) from error
 
 
+_EXECUTORS = ("graph", "aot", "vm")
+
+
 def _executor(executor: Any, use_vm: bool) -> str:
     kind = "vm" if use_vm else str(getattr(executor, "name", executor) or "graph")
-    if kind not in EXECUTORS:
-        raise refuse(f"unknown executor {kind!r}", f"one of {', '.join(EXECUTORS)}")
+    if kind not in _EXECUTORS:
+        raise refuse(f"unknown executor {kind!r}", f"one of {', '.join(_EXECUTORS)}")
     return kind

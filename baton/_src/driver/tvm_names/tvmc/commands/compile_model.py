@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from baton._src.driver.tvm_names.relay.build_options import Executor, Runtime
+from baton._src.driver.relay.build_options import Executor, Runtime
 from baton._src.driver.tvm_names.tvmc import compiler
 from baton._src.driver.tvm_names.tvmc.commands.shared_options import (
     add_model,

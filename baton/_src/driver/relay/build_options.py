@@ -18,10 +18,14 @@ _EXECUTORS = {
         "workspace-byte-alignment": "IntImm",
         "constant-byte-alignment": "IntImm",
     },
-    "vm": {},
 }
 _RUNTIMES = {"cpp": {"system-lib": "IntImm"}, "crt": {"system-lib": "IntImm"}}
 """Their options, with TVM's names of the types."""
+_ELSEWHERE = {
+    "vm": "relay.vm.compile compiles for the virtual machine",
+    "debug": 'build for "graph"; contrib.debugger.debug_executor.create runs what is built step by step',
+}
+"""Executors of other functions."""
 _LINKS_PARAMETERS = {"graph": False, "aot": True}
 """What `link-params` is where a script does not say."""
 
@@ -35,7 +39,7 @@ class Executor:
     attrs: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        _checked("executor", self.name, _EXECUTORS)
+        _check_options("executor", self.name, self.options, _EXECUTORS)
         unsaid = {"link-params": _LINKS_PARAMETERS[self.name]} if self.name in _LINKS_PARAMETERS else {}
         object.__setattr__(self, "attrs", {**unsaid, **(self.options or {})})
 
@@ -65,7 +69,7 @@ class Runtime:
     attrs: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        _checked("runtime", self.name, _RUNTIMES)
+        _check_options("runtime", self.name, self.options, _RUNTIMES)
         object.__setattr__(self, "attrs", dict(self.options or {}))
 
     def __getitem__(self, name: str) -> Any:
@@ -85,8 +89,26 @@ class Runtime:
         return dict(_RUNTIMES[_checked("runtime", runtime, _RUNTIMES)])
 
 
+def check_kinds(executor: Any, runtime: Any) -> None:
+    """Refuse executors and runtimes that `relay.build` does not have; None stands for the usual one."""
+    if executor is not None:
+        _checked("executor", executor, _EXECUTORS)
+    if runtime is not None:
+        _checked("runtime", runtime, _RUNTIMES)
+
+
+def _check_options(what: str, name: Any, options: Mapping[str, Any] | None, known: Mapping[str, Any]) -> None:
+    has = known[_checked(what, name, known)]
+    for option in options or ():
+        if option not in has:
+            raise fail("api", f"the {what} {name!r} has no option {option!r}", help=f"it has {', '.join(has)}")
+
+
 def _checked(what: str, described: Any, known: Mapping[str, Any]) -> str:
     name = str(getattr(described, "name", described))
     if name not in known:
-        raise fail("api", f"there is no {what} {name!r}", help=f"one of {', '.join(known)}")
+        way = f"one of {', '.join(known)}"
+        if what == "executor" and name in _ELSEWHERE:
+            way += f"; {_ELSEWHERE[name]}"
+        raise fail("api", f"there is no {what} {name!r}", help=way)
     return name
