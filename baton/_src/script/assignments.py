@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from baton._src.ir.expr import GraphExpr
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import DataflowVar, Function, MatchCast, TupleGetItem, Var, VarBinding
-from baton._src.relax.struct_info import FuncStructInfo, StructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.script import markers
 from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator
@@ -29,8 +29,9 @@ class Functions(Protocol):
     builder: BlockBuilder
     problems: list[Diagnostic]
 
-    def signature(self, node: ast.FunctionDef, options: Options) -> FuncStructInfo: ...
-    def function(self, node: ast.FunctionDef, options: Options, *, local: bool) -> Function: ...
+    def function(
+        self, node: ast.FunctionDef, options: Options, *, local: bool, recursive: Var | None = None
+    ) -> Function: ...
     def finish(self, function: Function, node: ast.FunctionDef) -> Function: ...
     def for_macro(self, source: ScriptSource, environment: Environment) -> Functions: ...
     def guarded(self, action: Callable[[], None], node: ast.AST, defines: list[str]) -> bool: ...

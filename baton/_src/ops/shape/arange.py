@@ -60,23 +60,25 @@ def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
     if dtype.is_void:
         kinds = [a.dtype for a in call.args if isinstance(a, PrimInfo)]
         dtype = DataType("float32" if any(d.is_float for d in kinds) else "int64")
-    if any(b is None for b in bounds):
-        return TensorInfo(None, dtype, 1)
-    return TensorInfo((_extent(call, *bounds),), dtype)
+    extent = None if any(b is None for b in bounds) else _extent(call, *bounds)
+    return TensorInfo(None if extent is None else (extent,), dtype, 1)
 
 
-def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim:
+def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim | None:
+    """How many there are; None if no formula over integers says it."""
     numbers: list[Any] = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
     first, last, each = numbers
+    if isinstance(each, (int, float)) and each == 0:
+        call.fail("step must not be 0", code="op-attribute")
     if all(isinstance(v, (int, float)) for v in numbers):
-        if each == 0:
-            call.fail("step must not be 0", code="op-attribute")
         return _count(first, last, each)
-    if not isinstance(each, int) or each <= 0:
-        call.fail("a symbolic arange needs a positive integer step", code="op-attribute")
+    if not isinstance(each, int) or any(isinstance(v, float) for v in numbers):
+        return None
     dims = DimMath(call.prover)
-    found = dims.ceil_divide(dims.subtract(last, first), each)
-    return found if isinstance(first, int) and first == 0 and isinstance(last, tir.Var) else dims.maximum(found, 0)
+    way = dims.subtract(last, first) if each > 0 else dims.subtract(first, last)
+    found = dims.ceil_divide(way, abs(each))
+    counted = each > 0 and isinstance(first, int) and first == 0 and isinstance(last, tir.Var)
+    return found if counted else dims.maximum(found, 0)
 
 
 def _count(start: float, stop: float, step: float) -> int:
@@ -142,6 +144,7 @@ ARANGE = OpDef(
         Sample((0, "n", 1), ArangeAttrs("int64")),
         Sample((2, 11, 3), ArangeAttrs()),
         Sample((5, 0, -2), ArangeAttrs("float32")),
+        Sample(("n", 0, -2), ArangeAttrs("float32")),
         Sample((0, 3, 0.5), ArangeAttrs("float32")),
     ),
     summary="Evenly spaced numbers: start, start + step, ... before stop.",

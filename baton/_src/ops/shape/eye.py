@@ -72,8 +72,9 @@ def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
 
 def reference_eye_like(inputs: Any, a: LikeAttrs) -> Any:
     """`numpy.eye`."""
-    x, offset = inputs[0], inputs[1] if len(inputs) > 1 else 0
-    return np.eye(*x.shape, offset, x.dtype if a.dtype.is_void else a.dtype.numpy)
+    rows, columns = inputs[0].shape
+    offset = inputs[1] if len(inputs) > 1 else 0
+    return np.eye(rows, columns, offset, inputs[0].dtype if a.dtype.is_void else a.dtype.numpy)
 
 
 def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
