@@ -34,6 +34,7 @@ from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute
+from baton._src.tir.expr import FloatImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, info, k, m, module, n, packed, refuses
@@ -115,6 +116,7 @@ def test_derivations_are_found_by_name() -> None:
     [
         (const([[1.0, 2.0]]), Ts((1, 2), "float32")),
         (PrimValue(3), Pr("int64", 3)),
+        (PrimValue(FloatImm("float32", float("nan"))), Pr("float32")),
         (StringImm("a"), Ob),
         (DataTypeImm("int8"), Ob),
         (ShapeExpr([n, 2]), Sh([n, 2])),

@@ -8,6 +8,7 @@ report.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.spans import Span
-from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import BOOL
 from baton._src.values.filled_tensor import FilledTensor
@@ -93,7 +94,10 @@ def _constant(expr: Constant, context: Context) -> StructInfo:
 
 
 def _prim_value(expr: PrimValue, context: Context) -> StructInfo:
-    return PrimStructInfo(expr.value.dtype, expr.value)
+    value = expr.value
+    # NaN equals no number, itself included: no value would be what is said.
+    known = not (isinstance(value, FloatImm) and math.isnan(value.value))
+    return PrimStructInfo(value.dtype, value if known else None)
 
 
 def _object(expr: Any, context: Context) -> StructInfo:
