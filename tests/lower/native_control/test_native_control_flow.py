@@ -15,6 +15,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray, array
 from tests.at_length import at_length
 from tests.relax.build import load
@@ -176,6 +177,41 @@ def main(i: R.Tensor((), "int32"), x: R.Tensor((2, 3), "float32")) -> R.Tensor((
     executable = agree(module(inner, outer), np.int32(3), np.ones((2, 3), "float32"))
     assert is_native(executable)
     assert is_native(executable, "inner")
+
+
+SIZED = """
+def loop(i: R.Tensor((), "int32"), p: R.Tuple(R.Shape(["k"]), R.Tensor(("k + n",), "float32")), s: R.Shape(["n"])) -> R.Tensor(("k + n",), "float32"):
+    k = T.int64()
+    n = T.int64()
+    x = p[1]
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        y = R.concat((R.strided_slice(x, [0], [n], [n + k]), R.strided_slice(x, [0], [0], [n])), axis=0)
+        r = M.loop(R.subtract(i, R.const(1, "int32")), (R.shape([SECOND]), y), R.shape([FIRST]))
+    return r
+"""  # noqa: E501
+SIZED_MAIN = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    n = T.int64()
+    r = M.loop(i, (R.shape([n - 1]), x), R.shape([1]))
+    return R.add(r, R.const(1.0, "float32"))
+"""
+
+
+def test_shapes_as_parameters() -> None:
+    """Guards that a kernel takes the sizes that only shapes tell: such loops were the machine's."""
+    program = module(SIZED.replace("FIRST", "n").replace("SECOND", "k"), SIZED_MAIN)
+    executable = agree(program, np.int32(3), np.arange(5, dtype="float32"))
+    assert is_native(executable)
+    with pytest.raises(DiagnosticError, match=r"argument p\[1\]: dimension 0 is 4, expected 5 \(k \+ n"):
+        VirtualMachine(executable)["loop"](array(np.int32(1)), (ShapeTuple([2]), array(X)), ShapeTuple([3]))
+
+
+def test_shapes_that_change_from_round_to_round() -> None:
+    """Guards that a loop whose sizes change places is not taken for one whose tensors keep their memory's size."""
+    program = module(SIZED.replace("FIRST", "k").replace("SECOND", "n"), SIZED_MAIN)
+    assert not is_native(agree(program, np.int32(3), np.arange(5, dtype="float32")))
 
 
 def test_a_call_that_is_not_the_last_thing_stays_with_the_machine() -> None:

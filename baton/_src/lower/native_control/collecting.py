@@ -31,9 +31,9 @@ from baton._src.lower.native_control.steps import (
 )
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Longer, Value, memory_of, resolve
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
+from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE, call_growing
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.call_builders import call_tir
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     BindingBlock,
@@ -70,8 +70,11 @@ class Chunked:
     returned: tuple[int, ...]
 
 
-def in_chunks(steps: Steps) -> Chunked | None:
-    """The steps of the kernel; None if the function does more with what it collects than to append to it."""
+def in_chunks(function: Function, steps: Steps) -> Chunked | None:
+    """The steps of the kernel; None if the function does more with what it collects than to append to it, or takes
+    tuples."""
+    if any(isinstance(p.struct_info_, TupleStructInfo) for p in function.params):
+        return None
     collected = tuple(
         i for i in range(len(steps.params)) if any(isinstance(r.values[i], Longer) for r in steps.repeats)
     )
@@ -91,7 +94,7 @@ def in_chunks(steps: Steps) -> Chunked | None:
     )
     params = tuple(p for i, p in enumerate(steps.params) if i not in collected)
     chunk = Chunk(tuple(params.index(steps.params[i]) for i in changing), len(rows), capacity)
-    return Chunked(Steps(params, steps.steps, results, steps.repeats, chunk), collected, changing, places)
+    return Chunked(Steps(params, steps.steps, results, steps.repeats, steps.sizes, chunk), collected, changing, places)
 
 
 def _place(value: Value, steps: Steps) -> int:
@@ -103,6 +106,7 @@ def _place(value: Value, steps: Steps) -> int:
 def _only_appends(steps: Steps, collected: tuple[int, ...]) -> bool:
     """Whether nothing else reads what is collected, or depends on its size, and every iteration makes it longer."""
     known = {v for i, p in enumerate(steps.params) if i not in collected for v in tir_vars_in_struct_info(p.info)}
+    known.update(steps.sizes)
     rows = {v for i in collected for d in steps.params[i].info.shape.values[1:] for v in prim_vars(d)}
     grown = {steps.params[i] for i in collected}
     if not rows <= known:
@@ -155,7 +159,7 @@ def _capacity(rows: list[TensorStructInfo]) -> PrimExpr:
 def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Chunked) -> Function:
     """The function as a loop of calls of its kernel."""
     info = TupleStructInfo(callee.outputs)
-    params, bindings = list(function.params), []
+    params, bindings = [p for p in function.params if is_known(p.struct_info_)], []
 
     def bound(name: str, value: Any, said: Any) -> Var:
         var = Var(name, said)
@@ -163,14 +167,14 @@ def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Ch
         return var
 
     given = [p for i, p in enumerate(params) if i not in chunked.collected]
-    whole = bound("steps", call_tir(callee.kernel, Tuple((*given, *callee.constants)), info), info)
+    whole = bound("steps", callee.call(given), info)
     *outputs, count, again = [bound(f"out{i}", TupleGetItem(whole, i), o) for i, o in enumerate(info.fields[:-1])]
-    state: dict[int, Var] = dict(enumerate(params))
-    state.update(zip(chunked.changing, outputs, strict=False))
+    state: dict[int, Var] = {**dict(enumerate(params)), **dict(zip(chunked.changing, outputs, strict=False))}
     for place, rows in zip(chunked.collected, outputs[len(chunked.changing) :], strict=True):
         said = TensorStructInfo(dtype=rows.struct_info.dtype, ndim=rows.struct_info.ndim)
         state[place] = bound("longer", call_growing(APPENDED, [params[place], rows, count], said), said)
-    branch = If(again, _again(own, [state[i] for i in range(len(params))]), _result(function, state, chunked))
+    now = dict(zip(params, state.values(), strict=True))
+    branch = If(again, _again(own, [now.get(p, p) for p in function.params]), _result(function, state, chunked))
     result = bound("result", branch, None)
     builder = BlockBuilder(IRModule({callee.kernel: callee.function, own: function}))
     found: Function = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))

@@ -7,11 +7,13 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.traverse import substitute
+from baton._src.lower.native_control.parameters import shape_of
 from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
-from baton._src.relax.check.variables import leaf_infos
+from baton._src.lower.relax_to_vm.kernel_calls import is_known
+from baton._src.relax.check.variables import leaf_dims, leaf_infos
 from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var
 
 Covers = Callable[[Any, Any], bool]
@@ -34,28 +36,30 @@ def keeps_word(call: Call, function: Function, kernel: KernelCall, covers: Cover
 
 
 def call_of_kernel(
-    callee: Callee | None, arguments: Sequence[Value], infos: Sequence[TensorStructInfo], covers: Covers
+    callee: Callee | None, arguments: Sequence[Value], infos: Sequence[StructInfo], covers: Covers
 ) -> KernelCall | None:
     """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
-    if callee is None or len(infos) != len(callee.params):
+    if callee is None or len(infos) != len(callee.params.leaves):
         return None
     dims: dict[Var, PrimExpr] = {}
-    for param, info in zip(callee.params, infos):
-        for own, given in zip(param.shape.values, info.shape.values):
+    for param, info in zip(callee.params.leaves, infos):
+        for own, given in zip(leaf_dims(param), leaf_dims(info)):
             if isinstance(own, Var):
                 dims.setdefault(own, given)
-    if not all(covers(_over(param, dims), info) for param, info in zip(callee.params, infos)):
+    if not all(covers(_over(param, dims), info) for param, info in zip(callee.params.leaves, infos)):
         return None
     outputs = tuple(_over(o, dims) for o in callee.outputs)
-    values = (*arguments, *(Literal(c) for c in callee.constants))
-    known = (*infos, *(c.struct_info_ for c in callee.constants))
+    values = (*(a for a in arguments if shape_of(a) is None), *(Literal(c) for c in callee.constants))
+    known = (*(i for i in infos if isinstance(i, TensorStructInfo)), *(c.struct_info_ for c in callee.constants))
+    sizes = tuple(dims[v] for v in callee.params.sizes)
     fresh = (-1,) * len(outputs)
-    return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, (), outputs, fresh)
+    return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, sizes, outputs, fresh)
 
 
-def _over(info: TensorStructInfo, dims: Mapping[Var, PrimExpr]) -> TensorStructInfo:
-    """The struct info with its shape variables replaced."""
-    return TensorStructInfo(ShapeExpr([substitute(d, dims) for d in info.shape.values]), info.dtype)
+def _over(info: Any, dims: Mapping[Var, PrimExpr]) -> Any:
+    """The struct info of a tensor or shape with its shape variables replaced."""
+    replaced = [substitute(d, dims) for d in leaf_dims(info)]
+    return TensorStructInfo(ShapeExpr(replaced), info.dtype) if is_known(info) else ShapeStructInfo(replaced)
 
 
 def _nesting(info: Any) -> Any:

@@ -21,13 +21,14 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.collecting import chunk_caller, in_chunks, nested_tuple
+from baton._src.lower.native_control.parameters import parameters_of
 from baton._src.lower.native_control.places import as_expr, find_places
-from baton._src.lower.native_control.read_steps import is_op, leaf_infos, read_steps
+from baton._src.lower.native_control.read_steps import is_op, read_steps
 from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.native_control.write_kernel import write_kernel
-from baton._src.lower.relax_to_vm.whole_native import dims_fit, result_fits
+from baton._src.lower.relax_to_vm.kernel_calls import is_known
+from baton._src.lower.relax_to_vm.whole_native import result_fits
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.call_builders import call_tir
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -35,7 +36,6 @@ from baton._src.relax.nodes import (
     If,
     SeqExpr,
     ShapeExpr,
-    Tuple,
     TupleGetItem,
     Var,
     VarBinding,
@@ -75,15 +75,13 @@ class _Maker:
         """
         if function.attrs.get("relax.checks_lowered"):
             return
-        params = [leaf_infos(p.struct_info_) for p in function.params]
-        if None in params or not dims_fit(info for infos in params for info in infos or ()):
-            return
-        if not result_fits(function, self.prover):
+        params = parameters_of(p.struct_info_ for p in function.params)
+        if params is None or not result_fits(function, self.prover):
             return
         steps = read_steps(self.module, var, function, self.prover, self.callees)
         if steps is None:
             return
-        chunked = in_chunks(steps) if steps.collects else None
+        chunked = in_chunks(function, steps) if steps.collects else None
         if chunked is not None:
             steps = chunked.steps
         elif steps.collects:
@@ -93,7 +91,7 @@ class _Maker:
         made = write_kernel(steps, places)
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
-        callee = Callee(kernel, made, tuple(p.info for p in steps.params), tuple(places.constants), outputs)
+        callee = Callee(kernel, made, params, tuple(places.constants), outputs)
         self.functions[kernel] = made
         if chunked is not None:
             self.functions[var] = chunk_caller(function, var, callee, chunked)
@@ -139,9 +137,8 @@ def _wrapper(function: Function, callee: Callee) -> Function:
     info = TupleStructInfo(callee.outputs)
     bindings: list[VarBinding] = []
     given = [leaf for param in function.params for leaf in _taken_apart(param, bindings)]
-    packed = Tuple((*given, *callee.constants))
     whole = Var("steps", info)
-    bindings.append(VarBinding(whole, call_tir(callee.kernel, packed, info)))
+    bindings.append(VarBinding(whole, callee.call(given)))
     leaves = [Var(f"result{i}", o) for i, o in enumerate(callee.outputs[:-1])]
     bindings += [VarBinding(leaf, TupleGetItem(whole, i)) for i, leaf in enumerate(leaves)]
     result = nested_tuple(function.body.struct_info_, iter(leaves))
@@ -151,14 +148,14 @@ def _wrapper(function: Function, callee: Callee) -> Function:
 
 
 def _taken_apart(param: Var, bindings: list[VarBinding]) -> list[Var]:
-    """The leaves of a parameter, left to right; the projections are added to `bindings`."""
+    """The tensors in a parameter, left to right; the projections are added to `bindings`."""
     found: list[Var] = []
     work = [param]
     while work:
         item = work.pop()
         info = item.struct_info_
         if not isinstance(info, TupleStructInfo):
-            found.append(item)
+            found += [item] if is_known(info) else []
             continue
         fields = [Var(f"{item.name_hint}_{i}", f) for i, f in enumerate(info.fields)]
         bindings += [VarBinding(field, TupleGetItem(item, i)) for i, field in enumerate(fields)]

@@ -1,20 +1,21 @@
 """Read a function with control flow in normal form as `steps`, if all of it can be native code.
 
-That requires that every value is a tensor of known dtype and dims or a tuple of such, every callee is a kernel or the
-function itself in tail position, and conditions are boolean scalars. Closures that are called where they are created
-count as calls of their function. If the result of a recursive function has unknown dims only by its annotation, it gets
-those of the returned values.
+That requires that every value is a tensor of known dtype and dims, a shape, or a tuple of such, every callee is a
+kernel or the function itself in tail position, and conditions are boolean scalars. Closures that are called where they
+are created count as calls of their function. If the result of a recursive function has unknown dims only by its
+annotation, it gets those of the returned values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.lower.native_control.function_calls import call_of_kernel, called_by_closure, keeps_word
+from baton._src.lower.native_control.parameters import Parameters, nested, parameters_of, shape_of, tensors_in
 from baton._src.lower.native_control.steps import (
     Callee,
     Check,
@@ -60,7 +61,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.value_errors import refusal
 from baton._src.support.trampoline import Task, run
 
@@ -74,36 +75,31 @@ class NotNative(Exception):
 def read_steps(
     module: IRModule, own: GlobalVar, function: Function, prover: DimProver, callees: Mapping[str, Callee]
 ) -> Steps | None:
-    """The steps of `function`, or None if it needs the VM. Its parameters have been checked already."""
-    reader = _Reader(module, own, function, prover, callees)
+    """The steps of `function`, or None if it needs the VM."""
+    parameters = parameters_of(p.struct_info_ for p in function.params)
+    if parameters is None:
+        return None
+    reader = _Reader(module, own, function, parameters, prover, callees)
     try:
         run(reader.sequence(function.body, True, reader.steps))
+        results = reader.results()
     except NotNative:
         return None
-    results = reader.results()
     if results is None or (reader.rounds and not reader.leaves):
         return None
-    return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds))
-
-
-def leaf_infos(info: Any) -> list[TensorStructInfo] | None:
-    """The tensors in a result, left to right; None if there is anything else, or less is known about one."""
-    found: list[TensorStructInfo] = []
-    work = [info]
-    while work:
-        item = work.pop()
-        if isinstance(item, TupleStructInfo):
-            work.extend(reversed(item.fields))
-        elif is_known(item):
-            found.append(item)
-        else:
-            return None
-    return found
+    sizes = reader.parameters.sizes
+    return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds), sizes)
 
 
 def is_op(call: Call, name: str) -> bool:
     """Whether it calls the operator of that name."""
     return isinstance(call.op, Op) and call.op.name == name
+
+
+def leaf_info(value: Value) -> StructInfo:
+    """The complete type of a tensor, or of a shape that is written out; or `NotNative`."""
+    shape = shape_of(value)
+    return info_of(value) if shape is None else ShapeStructInfo(shape.values)
 
 
 def info_of(value: Value) -> TensorStructInfo:
@@ -120,17 +116,20 @@ class _Reader:
         module: IRModule,
         own: GlobalVar,
         function: Function,
+        parameters: Parameters,
         prover: DimProver,
         callees: Mapping[str, Callee],
     ) -> None:
         self.module = module
+        self.parameters = parameters
         self.callees = callees
         self.own = own
         self.function = function
         self.prover = prover
-        infos = [info for p in function.params for info in leaf_infos(p.struct_info_) or ()]
-        self.params = [InRegister(i, info) for i, info in enumerate(infos)]
+        self.params = [InRegister(i, info) for i, info in enumerate(parameters.tensors)]
         given = iter(self.params)
+        self.known = set(definable_tir_vars_in_struct_info(TupleStructInfo(parameters.leaves)))
+        """The shape variables that the parameters tell."""
         self.env: dict[Var, Value] = {p: nested(p.struct_info_, given) for p in function.params}
         self.closures: dict[Any, Call] = {}
         self.steps: list[Step] = []
@@ -148,7 +147,7 @@ class _Reader:
                 return None
         if not is_tail:
             return self.value(body)
-        leaving = Return(tuple(self.tensors(self.value(body))))
+        leaving = Return(tuple(self.leaves_of(self.value(body))))
         into.append(leaving)
         self.leaves.append(leaving)
         return None
@@ -170,9 +169,7 @@ class _Reader:
             case VarBinding(value=Call(op=GlobalVar() as callee, args=args)) if (
                 is_tail and callee.name_hint == self.own.name_hint
             ):
-                again = Repeat(tuple(v for a in args for v in self.tensors(self.value(a))))
-                if len(again.values) != len(self.params) or not self._fits(again):
-                    raise NotNative
+                again = self._again(args)
                 into.append(again)
                 self.rounds.append(again)
                 return True
@@ -184,8 +181,7 @@ class _Reader:
 
     def _cast(self, cast: MatchCast, into: list[Step]) -> Value:
         """The value of a cast; sizes that the compiler cannot compare are compared where it stands."""
-        sizes, info = isinstance(cast.value, ShapeExpr), cast.struct_info
-        source = Literal(cast.value) if sizes else self.value(cast.value)
+        source, info = self.value(cast.value), cast.struct_info
         if struct_info_base_check(info, cast.value.struct_info_, self.prover) is BaseCheckResult.PASS:
             return source
         place = f"{self.function.attrs.get('global_symbol', 'function')}: {cast.place}"
@@ -221,8 +217,8 @@ class _Reader:
         if called is None:
             return None
         function, args = called
-        arguments = [v for a in args for v in self.tensors(self.value(a))]
-        infos = [info_of(v) for v in arguments]
+        arguments = [v for a in args for v in self.leaves_of(self.value(a))]
+        infos = [leaf_info(v) for v in arguments]
         kernel = call_of_kernel(self.callees.get(function.name_hint), arguments, infos, self._covers)
         if kernel is None or isinstance(call.op, GlobalVar):
             return kernel
@@ -256,33 +252,43 @@ class _Reader:
         for body, steps in arms:
             value = yield self.sequence(body, is_tail, steps)
             if value is not None:
-                steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
+                steps += [Keep(v, m) for v, m in zip(self.leaves_of(value), merged, strict=True)]
         if not is_tail:
             self.env[var] = nested(var.struct_info_, iter(merged))
         return is_tail
 
     def _merged(self, var: Var) -> list[InRegister]:
-        infos = leaf_infos(var.struct_info_)
+        infos = tensors_in(var.struct_info_)
         if infos is None:
             raise NotNative
         return [InRegister(-1, info) for info in infos]
 
-    def _fits(self, again: Repeat) -> bool:
-        """Whether a tail call's arguments have exactly the dims of the parameters, so that they can replace them."""
-        return all(self._fit(p, v) for p, v in zip(self.params, again.values))
+    def _again(self, args: Sequence[Any]) -> Repeat:
+        """A tail call. Its arguments have exactly the dims of the parameters, so that they can replace them."""
+        values = [v for a in args for v in self.leaves_of(self.value(a))]
+        again = Repeat(tuple(v for v in values if shape_of(v) is None))
+        if len(values) != len(self.parameters.leaves) or len(again.values) != len(self.params):
+            raise NotNative
+        if not all(map(self._fits, self.parameters.leaves, values)):
+            raise NotNative
+        if any(isinstance(v, Longer) and v.param is not p for p, v in zip(self.params, again.values)):
+            raise NotNative
+        return again
 
-    def _fit(self, param: InRegister, value: Value) -> bool:
+    def _fits(self, info: StructInfo, value: Value) -> bool:
         if not isinstance(value, Longer):
-            return self._covers(param.info, info_of(value))
-        one = TensorStructInfo(ShapeExpr([1, *param.info.shape.values[1:]]), param.info.dtype)
-        return value.param is param and self._covers(one, info_of(value.row))
+            return self._covers(info, leaf_info(value))
+        if not is_known(info):
+            return False
+        one = TensorStructInfo(ShapeExpr([1, *info.shape.values[1:]]), info.dtype)
+        return self._covers(one, info_of(value.row))
 
     def _covers(self, base: Any, derived: Any) -> bool:
         return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS
 
     def results(self) -> list[TensorStructInfo] | None:
         """The struct infos of the leaves of the result; None if they are unknown, or differ from leaf to leaf."""
-        known = leaf_infos(self.function.body.struct_info_)
+        known = tensors_in(self.function.body.struct_info_)
         if known is not None or not self.leaves:
             return known
         first, *others = ([info_of(v) for v in leaving.values] for leaving in self.leaves)
@@ -290,8 +296,7 @@ class _Reader:
         return first if same and all(map(self._is_over_params, first)) else None
 
     def _is_over_params(self, info: StructInfo) -> bool:
-        bound = {v for p in self.params for v in definable_tir_vars_in_struct_info(p.info)}
-        return bound.issuperset(tir_vars_in_struct_info(info))
+        return self.known.issuperset(tir_vars_in_struct_info(info))
 
     def value(self, expr: Any) -> Value:
         """The value of a leaf."""
@@ -305,13 +310,13 @@ class _Reader:
                 whole = self.value(source)
                 if isinstance(whole, Fields):
                     return whole.fields[index]
-            case Constant():
+            case Constant() | ShapeExpr():
                 return Literal(expr)
             case _:
                 pass
         raise NotNative
 
-    def tensors(self, value: Value | None) -> list[Value]:
+    def leaves_of(self, value: Value | None) -> list[Value]:
         """The leaves of a value."""
         found: list[Value] = []
         work = [value]
@@ -337,10 +342,3 @@ def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
             break
         body = bindings.pop().value
     return bindings, body
-
-
-def nested(info: Any, leaves: Iterator[Value]) -> Value:
-    """Leaves in the shape of a struct info; more leaves than it has are left."""
-    if isinstance(info, TupleStructInfo):
-        return Fields(tuple(nested(f, leaves) for f in info.fields))
-    return next(leaves)

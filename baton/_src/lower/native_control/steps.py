@@ -4,9 +4,12 @@ end with an error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.lower.native_control.parameters import Parameters
 from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
     KernelCall,
@@ -15,11 +18,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
-from baton._src.relax.nodes import (
-    Constant,
-)
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.call_builders import call_tir
+from baton._src.relax.nodes import Call, Constant, ShapeExpr, Tuple
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
+from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -99,13 +102,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A function as steps. `params` are the leaves of its parameters, `results` the struct infos of the leaves of what
-    it returns; `chunk`: it may return before it is done."""
+    """A function as steps. `params` are the tensors in its parameters, `sizes` what it takes besides (`parameters`),
+    `results` the struct infos of the leaves of what it returns; `chunk`: it may return before it is done."""
 
     params: tuple[InRegister, ...]
     steps: list[Step]
     results: tuple[TensorStructInfo, ...]
     repeats: tuple[Repeat, ...]
+    sizes: tuple[Var, ...] = ()
     chunk: Chunk | None = None
 
     @property
@@ -120,12 +124,17 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function of the module that is a kernel by now: it takes the leaves of its parameters, whose struct infos are
-    `params`, and constants, and gives `outputs`, the last of which is its workspace. Dims are over the variables of
-    `params`."""
+    """A function of the module that is a kernel by now: it takes the tensors in its parameters, constants and the sizes
+    that only the parameters' shapes tell, and gives `outputs`, the last of which is its workspace. Dims are over the
+    variables of the parameters."""
 
     kernel: GlobalVar
     function: PrimFunc
-    params: tuple[TensorStructInfo, ...]
+    params: Parameters
     constants: tuple[Constant, ...]
     outputs: tuple[TensorStructInfo, ...]
+
+    def call(self, tensors: Sequence[Any]) -> Call:
+        """The call of the kernel where the parameters are what they are in the function."""
+        sizes = ShapeExpr(self.params.sizes) if self.params.sizes else None
+        return call_tir(self.kernel, Tuple((*tensors, *self.constants)), TupleStructInfo(self.outputs), sizes)

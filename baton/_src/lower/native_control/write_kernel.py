@@ -53,7 +53,7 @@ HALF, AGAIN, POLL = 0, 1, 2
 
 
 def write_kernel(steps: Steps, places: Places) -> PrimFunc:
-    """The function: its arguments, then constants, then results, then the workspace."""
+    """The function: its arguments, then constants, results, the workspace, and the sizes that only shapes tell."""
     return _Writer(steps, places).function()
 
 
@@ -88,7 +88,7 @@ class _Writer:
         buffers = [b for group in self.buffers.values() for b in group] + [self.workspace]
         handles = [Var(f"p{i}", HANDLE) for i in range(len(buffers))]
         attrs = {"tir.is_scheduled": True, "calls_kernels": True}
-        return PrimFunc(handles, body, None, dict(zip(handles, buffers)), attrs)
+        return PrimFunc([*handles, *self.steps.sizes], body, None, dict(zip(handles, buffers)), attrs)
 
     def _of_chunk(self, again: PrimExpr) -> tuple[PrimExpr, list[Stmt], list[Stmt]]:
         """Whether to iterate, and what to do before all iterations and after them: where rows are collected, the number
