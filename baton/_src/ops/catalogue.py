@@ -45,6 +45,7 @@ from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
 from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.fourier import FOURIER
+from baton._src.ops.linalg.fourier_transform import FOURIER_TRANSFORM
 from baton._src.ops.linalg.matmul import MATMUL
 from baton._src.ops.linalg.packed_dense import CONTRIB_DENSE_PACK
 from baton._src.ops.linalg.sparse import SPARSE
@@ -144,6 +145,7 @@ LINALG: tuple[OpDef[Any], ...] = (
     *SPARSE_COORDINATES,
     *EINSUMS,
     *FOURIER,
+    FOURIER_TRANSFORM,
 )
 SHAPE: tuple[OpDef[Any], ...] = (
     *RESHAPES,

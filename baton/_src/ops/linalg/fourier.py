@@ -3,7 +3,7 @@
     dft    (re, im) -> X[f] = sum over t of x[t] * exp(-2 pi i f t / n); inverse: the other sign, divided by n
     stft   (rows, length) -> (rows, frequencies, frames, 2): the transform of window * frame, real and imaginary part
 
-The sines of one turn are computed once, n of them, and read at f * t mod n, which keeps them exact for long signals.
+Where lengths are known both are decomposed into `fourier`; else they are sums.
 Source: facts relay-language §6 level 3.
 """
 
@@ -19,10 +19,8 @@ from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linalg.fourier_sums import LONG, sums, tables
 from baton._src.ops.samples import Arr, Sample
-
-_LONG = "float64"
-_TURN = 2 * np.pi
 
 
 @attrs
@@ -61,42 +59,27 @@ def infer_dft(call: OpCall[DftAttrs]) -> Info:
     return TupleInfo((re, re))
 
 
-def _tables(count: Any, sign: float) -> tuple[k.Tensor, k.Tensor]:
-    """(cos, sin) of 0, 1, ... count - 1 parts of a turn."""
-
-    def angle(i: Any) -> Any:
-        return k.const(sign * _TURN, _LONG) * k.cast(_LONG, i) / k.cast(_LONG, k.index(count))
-
-    one, other = (
-        k.compute((count,), lambda i, f=f: f(angle(i)), name) for f, name in ((k.cos, "cosines"), (k.sin, "sines"))
-    )
-    return one, other
-
-
 def compute_dft(inputs: Any, a: DftAttrs, out: Any) -> Any:
-    """One sum for each part."""
-    re, im = inputs
-    count = k.index(re.shape[-1])
-    cosines, sines = _tables(re.shape[-1], 1.0 if a.inverse else -1.0)
+    """One sum for each number."""
+    length = inputs[0].shape[-1]
+    count = k.cast(LONG, k.index(length))
+    scaled = (lambda total: total / count) if a.inverse else (lambda total: total)
+    return tuple(sums(inputs, length, 1.0 if a.inverse else -1.0, out.fields, scaled))
 
-    def part(name: str, is_real: bool) -> k.Tensor:
-        axis = k.reduce_axis(re.shape[-1], "t")
 
-        def body(*i: Any) -> Any:
-            place = i[-1] * axis.var % k.divisor(count)
-            x, y = (k.cast(_LONG, v(*i[:-1], axis.var)) for v in (re, im))
-            c, s = cosines(place), sines(place)
-            return k.reduce_sum(x * c - y * s if is_real else x * s + y * c, [axis])
+def decompose_dft(b: Any, args: Any, a: DftAttrs, out: Any) -> Any:
+    """`fourier`, where the length is known."""
+    length = _number(args[0], -1)
+    if not length:
+        return None
+    sign, scale = (1, 1 / length) if a.inverse else (-1, 1.0)
+    return b.op("fourier", b.tuple(*args), length=length, sign=sign, scale=scale)
 
-        sums = k.compute(re.shape, body, name)
 
-        def scaled(*i: Any) -> Any:
-            value = sums(*i) / k.cast(_LONG, count) if a.inverse else sums(*i)
-            return k.cast(re.dtype, value)
-
-        return k.compute(re.shape, scaled, f"{name}_scaled")
-
-    return part("dft_real", True), part("dft_imaginary", False)
+def _number(arg: Any, axis: int) -> int | None:
+    """The size of an axis, if it is known and the other ones are, at least by name."""
+    shape = getattr(arg.struct_info.shape, "values", None)
+    return getattr(shape[axis], "value", None) if shape else None
 
 
 def reference_dft(inputs: Any, a: DftAttrs) -> Any:
@@ -143,18 +126,33 @@ def infer_stft(call: OpCall[StftAttrs]) -> Info:
 def compute_stft(inputs: Any, a: StftAttrs, out: Any) -> Any:
     """One sum for each number."""
     x, window = inputs
-    cosines, sines = _tables(a.n_fft, -1.0)
+    cosines, sines = tables(a.n_fft, -1.0)
     axis = k.reduce_axis(a.n_fft, "t")
 
     def body(row: Any, f: Any, frame: Any, part: Any) -> Any:
         place = f * axis.var % k.index(a.n_fft)
-        value = k.cast(_LONG, x(row, frame * k.index(a.hop_length) + axis.var)) * k.cast(_LONG, window(axis.var))
+        value = k.cast(LONG, x(row, frame * k.index(a.hop_length) + axis.var)) * k.cast(LONG, window(axis.var))
         factor = k.select(k.tir.EQ(part, k.index(0)), cosines(place), sines(place))
         return k.reduce_sum(value * factor, [axis])
 
     sums = k.compute(out.shape, body, "stft")
-    factor = k.const(a.n_fft**-0.5 if a.normalized else 1.0, _LONG)
+    factor = k.const(a.n_fft**-0.5 if a.normalized else 1.0, LONG)
     return k.compute(out.shape, lambda *i: k.cast(out.dtype, sums(*i) * factor), "stft_scaled")
+
+
+def decompose_stft(b: Any, args: Any, a: StftAttrs, out: Any) -> Any:
+    """`fourier` of all frames times the window, where the signal's length is known."""
+    x, window = args
+    length, dtype = _number(x, 1), x.struct_info.dtype
+    if not length or window.struct_info.dtype != dtype:
+        return None
+    frames = (length - a.n_fft) // a.hop_length + 1
+    places = (np.arange(frames) * a.hop_length)[:, None] + np.arange(a.n_fft)
+    seen = b.op("multiply", b.op("take", x, b.const(places, "int64"), axis=1), window)
+    scale = a.n_fft**-0.5 if a.normalized else 1.0
+    found = b.op("fourier", b.tuple(seen), length=a.n_fft, scale=scale, kept=a.frequencies)
+    parts = [b.op("permute_dims", b.item(found, n), axes=(0, 2, 1)) for n in (0, 1)]
+    return b.op("stack", b.tuple(*parts), axis=3)
 
 
 def reference_stft(inputs: Any, a: StftAttrs) -> Any:
@@ -191,6 +189,7 @@ DFT = OpDef(
     outputs=2,
     infer=infer_dft,
     compute=compute_dft,
+    decompose=decompose_dft,
     reference=reference_dft,
     gradient=gradient_dft,
     fusion=Fusion.OPAQUE,
@@ -208,6 +207,7 @@ STFT = OpDef(
     inputs=(Input("data", "(rows, length)"), Input("window", "what frames are multiplied by")),
     infer=infer_stft,
     compute=compute_stft,
+    decompose=decompose_stft,
     reference=reference_stft,
     fusion=Fusion.OPAQUE,
     gradient=NotApplicable("Relay does not offer it"),

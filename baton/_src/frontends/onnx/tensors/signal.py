@@ -1,6 +1,4 @@
-"""Fourier transforms, as products with matrices made while importing (or by the program, where a length is open), and
-the mel scale.
-"""
+"""Fourier transforms (of open lengths products with matrices that the program makes), and the mel scale."""
 
 from __future__ import annotations
 
@@ -12,10 +10,6 @@ from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as tir_max
 from baton._src.values.dtype import FLOAT64, INT64
-from baton._src.values.tensor import AnyArray
-
-MAX_LENGTH = 1 << 13
-"""A transform of length n costs an n x n matrix."""
 
 
 def dft(node: OnnxNode) -> Value:
@@ -50,24 +44,36 @@ def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: 
     """The transform of [..., size, 1 or 2] along its last but one axis, cut or padded with zeros to `length`."""
     g, shape = node.graph, x.shape
     assert shape is not None
-    size, parts = shape[-2], shape[-1]
-    assert isinstance(size, int)
-    if not isinstance(parts, int) or parts not in (1, 2):
-        node.fail(f"the last axis must be known to hold 1 number (real) or 2 (complex), not {parts}")
-    if length > MAX_LENGTH:
-        node.fail(f"transforms of length {length} are not supported", help=f"at most {MAX_LENGTH}")
+    count = shape[-1]
+    if not isinstance(count, int) or count not in (1, 2):
+        node.fail(f"the last axis must be known to hold 1 number (real) or 2 (complex), not {count}")
     if length < 1:
         node.fail(f"the transform of {x} would have length {length}, it must be 1 or more", code="op-shape")
-    matrix = _matrix(length, inverse)
-    if inverse and one_sided:
-        real, imaginary = _from_half(matrix, length, size)
-    else:
-        rows = min(size, length)
-        columns = length // 2 + 1 if one_sided else length
-        real, imaginary = (np.zeros((size, columns)) for _ in range(2))
-        real[:rows], imaginary[:rows] = matrix.real[:rows, :columns], matrix.imag[:rows, :columns]
-    out = _product(node, x, g.constant(real, x.dtype), g.constant(imaginary, x.dtype))
-    return g.call("stack", tuple(out[:1] if inverse and one_sided else out), axis=len(shape) - 1)
+    to_real = inverse and one_sided
+    parts = [_of_size(node, _part(node, x, n), length // 2 + 1 if to_real else length) for n in range(count)]
+    if to_real and count == 1:
+        parts.append(g.call("zeros_like", parts[0]))
+    found = g.call_many(
+        "fourier",
+        tuple(parts),
+        length=length,
+        sign=1 if inverse else -1,
+        scale=1 / length if inverse else 1.0,
+        kept=length // 2 + 1 if one_sided and not to_real else length,
+        to_real=to_real,
+    )
+    return g.call("stack", tuple(found), axis=len(shape) - 1)
+
+
+def _of_size(node: OnnxNode, x: Value, size: int) -> Value:
+    """Cut, or zeros appended, along the last axis."""
+    g, axis = node.graph, x.rank - 1
+    assert x.shape is not None
+    given = x.shape[axis]
+    assert isinstance(given, int)
+    if given > size:
+        return g.call("strided_slice", x, axes=(axis,), begin=(0,), end=(size,), strides=(1,))
+    return g.call("nn.pad", x, pad_width=((0, 0),) * axis + ((0, size - given),)) if given < size else x
 
 
 def _product(node: OnnxNode, x: Value, real: Value, imaginary: Value) -> list[Value]:
@@ -99,25 +105,10 @@ def _of_open_length(node: OnnxNode, x: Value, length: Dim, inverse: bool, one_si
     return g.call("stack", tuple(_product(node, x, real, imaginary)), axis=rank - 1)
 
 
-def _from_half(matrix: AnyArray, length: int, size: int) -> tuple[AnyArray, AnyArray]:
-    """What turns half a spectrum back into a real signal: the other half is its mirror image, conjugated."""
-    rows = min(size, length // 2 + 1)
-    real, imaginary = np.zeros((size, length)), np.zeros((size, length))
-    for k in range(rows):
-        twice = k > 0 and 2 * k != length
-        real[k] = matrix.real[k] * (2 if twice else 1)
-        imaginary[k] = matrix.imag[k] * (2 if twice else 1)
-    return real, imaginary
-
-
-def _matrix(length: int, inverse: bool) -> AnyArray:
-    at = np.arange(length)
-    angle = 2 * np.pi * ((at[:, None] * at[None, :]) % length) / length
-    found: AnyArray = np.exp((1j if inverse else -1j) * angle) / (length if inverse else 1)
-    return found
-
-
 def _part(node: OnnxNode, x: Value, index: int) -> Value:
+    """The real or the imaginary parts."""
+    if x.shape is not None and x.shape[-1] == 1:
+        return node.graph.reshape(x, x.shape[:-1])
     return node.graph.call("take", x, node.graph.constant(index, "int64"), axis=x.rank - 1)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
+from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair
-from baton._src.frontends.torch.complex.transforms import Transform, transformed
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.padding import pad
+from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
 
 
@@ -19,8 +19,8 @@ def from_real(node: AtenNode, x: Value, dims: Sequence[int], normalization: int,
     lengths = _lengths(node, node.sizes(x), dims)
     length = lengths[-1]
     kept = length // 2 + 1 if onesided else length
-    first = Transform(length, -1, _scale(lengths, normalization), kept)
-    found = Pair(*_along(node, [x], dims[-1] % x.rank, first))
+    scale = _scale(lengths, normalization)
+    found = Pair(*_along(node, [x], dims[-1] % x.rank, length=length, scale=scale, kept=kept))
     return _whole(node, found, dims[:-1], lengths[:-1], -1)
 
 
@@ -32,23 +32,30 @@ def between(node: AtenNode, x: Pair, dims: Sequence[int], normalization: int, fo
 
 def to_real(node: AtenNode, x: Pair, dims: Sequence[int], normalization: int, last_dim_size: Dim) -> Value:
     """`_fft_c2r`: the inverse of half a spectrum, whose other half is its mirror image, conjugated."""
-    g, rank, shape = node.graph, x.real.rank, node.sizes(x.real)
+    rank, shape = x.real.rank, node.sizes(x.real)
     last, length = dims[-1] % rank, node.known(last_dim_size, "the length of a transform")
     lengths = [*_lengths(node, shape, dims[:-1]), length]
     x = _whole(node, x, dims[:-1], lengths[:-1], 1)
-    count = node.known(shape[last], "the size of a spectrum")
-    twice = np.array([1 if k == 0 or 2 * k == length else 2 for k in range(count)])
-    factors = g.constant(twice.reshape((-1, *[1] * (rank - 1 - last))), x.real.dtype)
-    parts = [g.call("multiply", p, factors) for p in (x.real, x.imag)]
-    (found,) = _along(node, parts, last, Transform(length, 1, _scale(lengths, normalization), length, to_real=True))
+    parts = [_of_size(node, p, last, length // 2 + 1) for p in (x.real, x.imag)]
+    scale = _scale(lengths, normalization)
+    (found,) = _along(node, parts, last, length=length, sign=1, scale=scale, to_real=True)
     return found
+
+
+def _of_size(node: AtenNode, x: Value, axis: int, size: int) -> Value:
+    """Cut, or zeros appended, along an axis."""
+    given = node.known(node.sizes(x)[axis], "the size of a spectrum")
+    if given >= size:
+        return cut(node, x, axis, 0, size) if given > size else x
+    return pad(node, x, (0, 0) * (x.rank - 1 - axis) + (0, size - given))
 
 
 def _whole(node: AtenNode, x: Pair, dims: Sequence[int], lengths: Sequence[int], sign: int, scale: float = 1.0) -> Pair:
     """All of a spectrum along each axis, `scale` times."""
     for place, (dim, length) in enumerate(zip(dims, lengths, strict=True)):
-        wanted = Transform(length, sign, 1.0 if place else scale, length)
-        x = Pair(*_along(node, [x.real, x.imag], dim % x.real.rank, wanted))
+        parts = [x.real, x.imag]
+        factor = 1.0 if place else scale
+        x = Pair(*_along(node, parts, dim % x.real.rank, length=length, sign=sign, scale=factor))
     return x
 
 
@@ -62,11 +69,11 @@ def _scale(lengths: Sequence[int], normalization: int) -> float:
     return {0: 1.0, 1: 1 / math.sqrt(count), 2: 1 / count}[normalization]
 
 
-def _along(node: AtenNode, parts: Sequence[Value], axis: int, wanted: Transform) -> list[Value]:
-    """Every line along an axis transformed."""
+def _along(node: AtenNode, parts: Sequence[Value], axis: int, **wanted: Any) -> Sequence[Value]:
+    """Every line along an axis transformed; `wanted` are the attributes of the operator `fourier`."""
     g, rank = node.graph, parts[0].rank
     order = [a for a in range(rank) if a != axis] + [axis]
-    found = transformed(node, [g.transpose(p, order) for p in parts], wanted)
+    found = g.call_many("fourier", tuple(g.transpose(p, order) for p in parts), **wanted)
     return [g.transpose(p, [order.index(a) for a in range(rank)]) for p in found]
 
 

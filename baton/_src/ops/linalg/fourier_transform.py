@@ -1,0 +1,159 @@
+"""fourier: the discrete Fourier transform of the last axis, of real or complex rows, which the importers make.
+
+    X[f] = scale * sum over t of x[t] * exp(sign 2 pi i f t / length)            the first `kept` frequencies
+    to_real: x[t] from the first length / 2 + 1 elements of X, whose others are their mirror image, conjugated
+
+`parts` are the real and the imaginary parts, or the real ones alone. The imaginary parts of elements that are real in
+half a spectrum (the first, and the middle one of an even length) do not count. Not one of TVM's operators, which has
+`dft` and `stft` in Relay only: both are decomposed into this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linalg.fourier_kernel.plan import is_planned
+from baton._src.ops.linalg.fourier_kernel.rows import transform_rows
+from baton._src.ops.linalg.fourier_products import decompose, transformed_length
+from baton._src.ops.linalg.fourier_sums import LONG, sums
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class FourierAttrs(Attrs):
+    """Which transform."""
+
+    length: int = attr(doc="elements of a transform")
+    sign: int = attr(-1, "of the exponent: -1 forward, 1 backward")
+    scale: float = attr(1.0, "factor of the results")
+    kept: int = attr(0, "frequencies that are kept, the first ones; 0: all")
+    to_real: bool = attr(False, "half a spectrum becomes real numbers")
+
+    @property
+    def given(self) -> int:
+        """Elements of a row."""
+        return self.length // 2 + 1 if self.to_real else self.length
+
+    @property
+    def results(self) -> int:
+        """Elements of a row of the results."""
+        return self.length if self.to_real else self.kept or self.length
+
+
+def infer(call: OpCall[FourierAttrs]) -> Info:
+    """The shape of the parts with another last axis, twice unless `to_real`."""
+    a = call.attrs
+    if a.length < 1 or a.sign not in (1, -1) or not 0 <= a.kept <= a.length:
+        help = "length is 1 or more, sign 1 or -1, kept at most length"
+        call.fail(f"length {a.length}, sign {a.sign}, kept {a.kept}", code="op-attribute", help=help)
+    given = call.args[0]
+    parts = given.fields if isinstance(given, TupleInfo) else ()
+    tensors = [p for p in parts if isinstance(p, TensorInfo)]
+    if len(tensors) != len(parts) or len(tensors) not in ((2,) if a.to_real else (1, 2)):
+        call.fail("takes the real and the imaginary parts, or real parts alone", code="op-argument")
+    same_dtype(call, tensors)
+    first = tensors[0]
+    if not (first.dtype.is_float or first.dtype.is_void):
+        call.fail(f"takes floats, got {first.dtype}", code="op-dtype")
+    shape = _common_shape(call, [t.shape for t in tensors if t.shape is not None])
+    known = None if shape is None or len(tensors) > sum(t.shape is not None for t in tensors) else shape
+    found = TensorInfo(known and (*known[:-1], a.results), first.dtype, first.ndim, first.vdevice)
+    return found if a.to_real else TupleInfo((found, found))
+
+
+def _common_shape(call: OpCall[FourierAttrs], shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...] | None:
+    """The shape of the parts; complains of parts that differ, and of rows of another length."""
+    math = DimMath(call.prover)
+    for shape in shapes:
+        if not shape or math.equal(shape[-1], call.attrs.given) is False:
+            call.fail(f"rows must have {call.attrs.given} elements, the parts are {show_shape(shape)}")
+        first = shapes[0]
+        if len(shape) != len(first) or any(math.equal(d, e) is False for d, e in zip(shape, first)):
+            call.fail(f"both parts must have one shape, got {show_shape(first)} and {show_shape(shape)}")
+    return shapes[0] if shapes else None
+
+
+def reference(inputs: Any, a: FourierAttrs) -> Any:
+    """NumPy's, in double precision."""
+    parts = [np.asarray(p, np.float64) for p in inputs[0]]
+    dtype = inputs[0][0].dtype
+    x = parts[0] + (1j * parts[1] if len(parts) == 2 else 0j)
+    if not x.size:
+        empty = np.zeros((*x.shape[:-1], a.results), dtype)
+        return empty if a.to_real else (empty, empty)
+    if a.to_real:
+        rows = np.fft.irfft(x if a.sign > 0 else x.conj(), a.length)
+        return (rows * (a.length * a.scale)).astype(dtype)
+    spectrum = np.fft.fft(x) if a.sign < 0 else np.fft.ifft(x) * a.length
+    found = spectrum[..., : a.results] * a.scale
+    return found.real.astype(dtype), found.imag.astype(dtype)
+
+
+def compute(inputs: Any, a: FourierAttrs, out: Any) -> Any:
+    """The kernel of lengths with small factors; others are decomposed, or else added up."""
+    if is_planned(transformed_length(a, len(inputs[0]))):
+        return transform_rows(inputs, a, out)
+    ends = k.index(0), k.index(a.length)
+
+    def weight(t: Any) -> Any:
+        at_end = k.tir.Or(k.tir.EQ(t, ends[0]), k.tir.EQ(t * k.index(2), ends[1]))
+        return k.select(at_end, k.const(1, LONG), k.const(2, LONG))
+
+    results = [out] if a.to_real else list(out.fields)
+    scale = k.const(a.scale, LONG)
+    found = sums(list(inputs[0]), a.length, a.sign, results, lambda x: x * scale, weight if a.to_real else None)
+    return found[0] if a.to_real else tuple(found)
+
+
+def gradient(b: Any, args: Any, a: FourierAttrs, out: Any, grad: Any) -> list[Any]:
+    """The transform is linear: what is asked for is its transpose, the transform in the other direction.
+
+    Half a spectrum counts twice where it has a mirror image.
+    """
+    if a.to_real:
+        found = b.op("fourier", b.tuple(grad), length=a.length, sign=-a.sign, scale=a.scale, kept=a.given)
+        twice = np.where(2 * np.arange(a.given) % a.length, 2.0, 1.0)
+        factors = [b.const(twice * f, out.dtype) for f in (1, 1)]
+        return [b.tuple(*(b.op("multiply", b.item(found, n), f) for n, f in enumerate(factors)))]
+    info = out.fields[0]
+    grads = [b.item(grad, n) for n in (0, 1)]
+    if a.results < a.length:
+        wide = ((0, 0),) * (info.ndim - 1) + ((0, a.length - a.results),)
+        grads = [b.op("nn.pad", g, pad_width=wide) for g in grads]
+    found = b.op("fourier", b.tuple(*grads), length=a.length, sign=-a.sign, scale=a.scale)
+    return [b.tuple(*(b.item(found, n) for n in range(len(args[0].struct_info.fields))))]
+
+
+def _samples() -> tuple[Sample, ...]:
+    real, half = Arr((2, "n", 6)), Arr((3, 5))
+    return (
+        Sample(((Arr((2, 9)), Arr((2, 9))),), FourierAttrs(9), atol=1e-5),
+        Sample(((real,),), FourierAttrs(6, 1, 0.5, 3), atol=1e-5),
+        Sample(((half, half),), FourierAttrs(8, 1, to_real=True), atol=1e-5),
+        Sample(((half, half),), FourierAttrs(9, -1, to_real=True), atol=1e-5),
+        Sample(((Arr((3, 17)),),), FourierAttrs(17), atol=1e-5),
+    )
+
+
+FOURIER_TRANSFORM = OpDef(
+    "fourier",
+    FourierAttrs,
+    inputs=(Input("parts", "the real parts, and the imaginary ones", kind="tensors"),),
+    outputs=lambda a: None if a.to_real else 2,
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    decompose=decompose,
+    gradient=gradient,
+    fusion=Fusion.OPAQUE,
+    samples=_samples,
+    summary="The discrete Fourier transform of the last axis, of real or complex rows.",
+)
