@@ -206,6 +206,28 @@ def test_living_operands_are_kept() -> None:
     np.testing.assert_allclose(found, evaluate(module, "main", x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("joined", [True, False], ids=["joined", "cut"])
+def test_parts_stay_out_of_the_memory_of_results(joined: bool) -> None:
+    """Guards what others are parts of, read by a kernel whose result is an output: an output has an address, and no
+    places inside (the part's place was taken for the number of a word, and the process ended).
+    """
+
+    def build(b: Any, x: Any) -> Any:
+        first, second = b.emit(R.tanh(x)), b.emit(R.exp(x))
+        if joined:
+            whole = b.emit(R.concat([first, second], axis=1))
+            return R.nn.relu(b.emit(R.reshape(whole, (2, 4))))
+        parts = b.emit(R.split(first, 2, axis=1))
+        halves = b.emit(R.concat([b.emit(R.cumsum(p, axis=1)) for p in parts], axis=0))
+        return R.add(b.emit(R.add(first, R.reshape(halves, (1, 4)))), first)
+
+    module = program([tensor("x", 1, 4)], build)
+    x = np.random.default_rng(0).standard_normal((1, 4)).astype("float32")
+    for executable in (built(module), relax_build(module)):
+        found = VirtualMachine(executable)["main"](x).numpy()
+        np.testing.assert_allclose(found, evaluate(module, "main", x), rtol=1e-5)
+
+
 def operator(x: Any, y: Any, rng: np.random.Generator, rows: int, columns: int, seed: int) -> Any:
     """An operator over matrices of one shape; some read rows, columns or neighbours."""
     row = weights(columns, seed=seed)

@@ -3,8 +3,9 @@
     b = exp(a); c = add(b, r)       b takes a's memory (a is dead then), c takes b's: one piece of the arena for three
 
 This is done for kernels that are proven to allow it (`kernel_schedules.overwriting`). If the result is one of the
-entry's outputs, the operand that it would have overwritten is placed in the result's memory instead. Parameters and
-constants are never overwritten.
+entry's outputs, the operand that it would have overwritten is placed in the result's memory instead, unless other
+values are parts of that operand: outputs have addresses, but no places inside. Parameters and constants are never
+overwritten.
 """
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ def reused_operands(calls: Sequence[KernelCall], kept: set[Value], located: Loca
     live.
     """
     last: dict[Value, int] = {}
+    divided: set[Value] = set()
     for number, call in enumerate(calls):
-        for value in (*call.args, *call.results):
-            last[located(value)[0]] = number
+        for root, start in map(located, (*call.args, *call.results)):
+            last[root] = number
+            if start:
+                divided.add(root)
     found = ReusedOperands()
     known: dict[PrimFunc, tuple[tuple[int, int], ...]] = {}
     for number, call in enumerate(calls):
@@ -57,7 +61,7 @@ def reused_operands(calls: Sequence[KernelCall], kept: set[Value], located: Loca
             continue
         if call.function not in known:
             known[call.function] = overwritable(call.function)
-        _choose(call, places, dying, known[call.function], kept, located, found)
+        _choose(call, places, dying, known[call.function], kept, divided, located, found)
     return found
 
 
@@ -67,10 +71,13 @@ def _choose(
     dying: set[Pending],
     pairs: Sequence[tuple[int, int]],
     kept: set[Value],
+    divided: set[Value],
     located: Located,
     found: ReusedOperands,
 ) -> None:
-    """Record the operand that a result of `call` overwrites, if there is one."""
+    """Record the operand that a result of `call` overwrites, if there is one. `divided`: values that others are parts
+    of, beyond their beginning.
+    """
     tensors = [n for n, p in enumerate(call.function.params) if p in call.function.buffer_map]
     count = len(places)
     for operand, result in pairs:
@@ -83,6 +90,8 @@ def _choose(
         used = {(tensors[n], result) for n in inside}
         home = found.home(source)
         if any(places[n][1] for n in inside) or not used <= set(pairs) or home in kept:
+            continue
+        if target in kept and any(found.home(v) is home for v in divided if isinstance(v, Pending)):
             continue
         found.pairs.setdefault(call.kernel, set()).update(used)
         if target in kept:
