@@ -28,10 +28,27 @@ x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
             relax.Function([x], x, ret_struct_info=x.struct_info),
             'R.Callable((R.Tensor((n, 4), dtype="float32"),), R.Tensor((n, 4), dtype="float32"), True)',
         ),
+        (relax.Function([], relax.const(1), None, False), 'R.Callable((), R.Tensor((), dtype="int32"), False)'),
+        (
+            relax.Function([relax.Var("o")], relax.SeqExpr([], x)),
+            'R.Callable((R.Object,), R.Tensor((n, 4), dtype="float32"), True)',
+        ),
+        (relax.SeqExpr([], relax.Tuple([])), "R.Tuple"),
+        (relax.If(relax.const(True), relax.ShapeExpr([1]), relax.ShapeExpr([n])), "R.Shape(ndim=1)"),
     ],
 )
 def test_literals_tuples_and_functions_know_theirs(expr: relax.Expr, text: str) -> None:
     assert repr(expr.struct_info) == text
+
+
+def test_what_blocks_bind_is_not_known_outside_of_them() -> None:
+    """Whether the cast binds m, or checks what an enclosing function bound, only the whole program says."""
+    m = baton.tir.Var("m", "int64")
+    y = relax.Var("y", relax.TensorStructInfo((m, 4), "float32"))
+    body = relax.SeqExpr([relax.BindingBlock([relax.MatchCast(y, x, y.struct_info)])], y)
+    for expr in (body, relax.Function([x], body)):
+        with pytest.raises(DiagnosticError, match="relax-unchecked"):
+            _ = expr.struct_info
 
 
 def test_calls_do_not_know_theirs_nor_does_what_contains_one() -> None:
