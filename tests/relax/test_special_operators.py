@@ -9,12 +9,14 @@ import pytest
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.relax.call_builders import call_packed, call_pure_packed
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Call, ShapeExpr, Var
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
-from tests.relax.build import RELAX, Ob, Ts, info, load, module, n, refuses
+from tests.relax.build import RELAX, ROOTS, Ob, Ts, info, load, module, n, refuses
 from tests.relax.machines import MODES, everywhere, f32, machine
 
 KERNELS = """
@@ -202,3 +204,14 @@ def main(x: R.Tensor(("n",), "float32")):
     for mode in MODES:
         with pytest.raises(AssertionError, match="n is 2"):
             machine(program, mode)["main"](array(f32(1, 2)))
+
+
+def test_kinds_of_annotations_by_themselves_are_struct_info_arguments() -> None:
+    """Scripts took them; the same builders called from Python refused them."""
+    R = ROOTS["R"]
+    for builder in (call_packed, call_pure_packed):
+        call = builder("f", const(1), sinfo_args=(R.Tensor, R.Shape))
+        assert_structural_equal(call.sinfo_args, (Ts(), ShapeStructInfo()))
+    assert_structural_equal(call_packed("f", sinfo_args=R.Object).sinfo_args, (Ob,))
+    with pytest.raises(DiagnosticError, match="must be struct infos"):
+        call_packed("f", sinfo_args=int)

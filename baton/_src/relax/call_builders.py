@@ -46,7 +46,9 @@ def _outputs(out_sinfo: Any) -> StructInfo:
 
 
 def _infos(sinfo_args: Any) -> tuple[StructInfo, ...]:
-    found = tuple(sinfo_args) if isinstance(sinfo_args, (list, tuple)) else () if sinfo_args is None else (sinfo_args,)
+    """The StructInfo arguments: none, one, or several. `R.Object` and the like by themselves mean what they give."""
+    given = tuple(sinfo_args) if isinstance(sinfo_args, (list, tuple)) else () if sinfo_args is None else (sinfo_args,)
+    found = tuple(info() if callable(info) else info for info in given)
     for info in found:
         if not isinstance(info, StructInfo):
             raise fail(API, f"sinfo_args must be struct infos, got {info!r}")
