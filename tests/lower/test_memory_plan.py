@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from baton._src.ir.traverse import substitute
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
-from baton._src.lower.size_polynomial import to_polynomial
+from baton._src.lower.size_polynomial import Atoms, to_polynomial
 from baton._src.runtime.dim_expr import compile_dim
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.operators import add, floordiv, multiply
@@ -89,11 +89,19 @@ def test_smaller_symbolic_values_reuse_larger_slots() -> None:
 
 
 def test_polynomials_compare_by_coefficients() -> None:
-    small = to_polynomial(multiply(multiply(N, M), literal(4, INT64)))
-    large = to_polynomial(add(multiply(multiply(M, N), literal(8, INT64)), N))
+    atoms = Atoms()
+    small = to_polynomial(multiply(multiply(N, M), literal(4, INT64)), atoms)
+    large = to_polynomial(add(multiply(multiply(M, N), literal(8, INT64)), N), atoms)
     assert large.covers(small)
     assert not small.covers(large)
     assert to_polynomial(substitute(add(N, N), {N: M})).terms == {(M,): 2}
+
+
+def test_values_of_equal_quotients_share_memory() -> None:
+    """The quotients are equal, not the same object: each tensor of a map has dims of its own."""
+    halves = [floordiv(add(N, literal(1, INT64)), literal(2, INT64)) for _ in range(4)]
+    values = [Lifetime("v", multiply(half, multiply(M, literal(64, INT64))), i, i) for i, half in enumerate(halves)]
+    assert check_disjoint(values, n=5, m=3) == 3 * 3 * 64
 
 
 def test_ten_thousand_values_quickly() -> None:

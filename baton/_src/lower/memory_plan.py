@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.size_polynomial import Polynomial, rounded_up, to_polynomial
+from baton._src.lower.size_polynomial import Atoms, Polynomial, rounded_up, to_polynomial
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import literal
 from baton._src.tir.operators import add
@@ -185,9 +185,10 @@ def _place_symbolic(
 ) -> int | PrimExpr:
     """Each value takes the free slot that fits best, grows one that it provably exceeds, or opens a new one."""
     slots: list[_Slot] = []
+    atoms = Atoms()
     for index in chosen:
         value = values[index]
-        size = to_polynomial(value.size)
+        size = to_polynomial(value.size, atoms)
         found = _best_slot([s for s in slots if s.free_from <= value.first], size)
         if found is None:
             found = _Slot(size, 0, [])

@@ -11,14 +11,40 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
+from baton._src.ir.traverse import children, post_order
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Add, Cast, IntImm, Mul, Sub, Var, literal
 from baton._src.tir.operators import add, floordiv, multiply
 from baton._src.values.dtype import INT64
 
 Monomial = tuple[PrimExpr, ...]
-"""Atoms in the order of their identities; an atom may occur several times. () is the constant term."""
+"""Atoms in the order in which they were met first; an atom may occur several times. () is the constant term."""
+
+
+class Atoms:
+    """What polynomials that are compared share: one object for all equal atoms, and an order of the atoms."""
+
+    def __init__(self) -> None:
+        self._alike: dict[int, list[PrimExpr]] = {}
+        self._numbers: dict[PrimExpr, int] = {}
+
+    def one(self, atom: PrimExpr) -> PrimExpr:
+        """The first atom that was equal to this one."""
+        if atom in self._numbers:
+            return atom
+        alike = self._alike.setdefault(structural_hash(atom), [])
+        for known in alike:
+            if structural_equal(known, atom):
+                return known
+        alike.append(atom)
+        self._numbers[atom] = len(self._numbers)
+        return atom
+
+    def monomial(self, left: Monomial, right: Monomial) -> Monomial:
+        """The product of two."""
+        return tuple(sorted((*left, *right), key=self._numbers.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -52,12 +78,16 @@ def rounded_up(size: Polynomial, multiple: int) -> PrimExpr:
     return multiply(floordiv(add(exact, multiple - 1), multiple), multiple)
 
 
-def to_polynomial(expr: int | PrimExpr) -> Polynomial:
-    """`expr` as a polynomial. Its atoms are variables and all other subexpressions that are not sums or products."""
+def to_polynomial(expr: int | PrimExpr, atoms: Atoms | None = None) -> Polynomial:
+    """`expr` as a polynomial. Its atoms are variables and all other subexpressions that are not sums or products.
+
+    Polynomials that are compared need the same `atoms`.
+    """
+    known = atoms or Atoms()
     if isinstance(expr, int):
         return Polynomial(_clean({(): expr}))
     found: dict[Any, dict[Monomial, int]] = {}
-    for node in post_order(expr):
+    for node in post_order(expr, below=lambda n: children(n) if isinstance(n, (Add, Sub, Mul)) else []):
         match node:
             case IntImm(value=value):
                 found[node] = _clean({(): value})
@@ -66,13 +96,11 @@ def to_polynomial(expr: int | PrimExpr) -> Polynomial:
             case Sub(a, b):
                 found[node] = _sum(found[a], found[b], -1)
             case Mul(a, b):
-                found[node] = _product(found[a], found[b])
+                found[node] = _product(found[a], found[b], known)
             case Cast(value=value) if isinstance(value, Var) and node.dtype == INT64:
-                found[node] = found[value]
-            case PrimExpr():
-                found[node] = {(node,): 1}
+                found[node] = {(known.one(value),): 1}
             case _:
-                pass
+                found[node] = {(known.one(node),): 1}
     return Polynomial(found[expr])
 
 
@@ -87,10 +115,10 @@ def _sum(a: Mapping[Monomial, int], b: Mapping[Monomial, int], sign: int) -> dic
     return _clean(total)
 
 
-def _product(a: Mapping[Monomial, int], b: Mapping[Monomial, int]) -> dict[Monomial, int]:
+def _product(a: Mapping[Monomial, int], b: Mapping[Monomial, int], atoms: Atoms) -> dict[Monomial, int]:
     total: dict[Monomial, int] = {}
     for left, x in a.items():
         for right, y in b.items():
-            monomial = tuple(sorted((*left, *right), key=id))
+            monomial = atoms.monomial(left, right)
             total[monomial] = total.get(monomial, 0) + x * y
     return _clean(total)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.relax_to_vm.kernel_arguments import in_terms_of
+from baton._src.lower.relax_to_vm.entry_sizes import EntrySizes
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.builders.extern_calls import ptr_add
@@ -48,21 +48,25 @@ class EntryWords:
             "arena": tensors,
             "constant": first_constant,
         }
-        self._values = {v: self._load(v, integers + i) for v, i in slots.items()}
         self._counts = {number: Var(f"counts_{number}", HANDLE) for number, _ in counted.values()}
-        for var, (number, at) in counted.items():
-            buffer = decl_buffer((at + 1,), INT64, "counts", data=self._counts[number])
-            self._values[var] = BufferLoad(buffer, (literal(at, INT64),))
+        self._sizes = EntrySizes(
+            {v: self._load(v, integers + i) for v, i in slots.items()},
+            {var: self._count(number, at) for var, (number, at) in counted.items()},
+        )
 
     def _load(self, var: Var, index: int) -> PrimExpr:
         word = BufferLoad(self._integers, (literal(index, INT64),))
         return word if var.dtype == INT64 else Cast(var.dtype, word)
 
-    def with_counts(self, body: Stmt) -> Stmt:
-        """`body`, in which the addresses of counts are known."""
+    def _count(self, number: int, at: int) -> PrimExpr:
+        buffer = decl_buffer((at + 1,), INT64, "counts", data=self._counts[number])
+        return BufferLoad(buffer, (literal(at, INT64),))
+
+    def with_definitions(self, body: Stmt) -> Stmt:
+        """`body`, in which the sizes and the addresses of counts are known."""
         for number, address in self._counts.items():
             body = LetStmt(address, self.address("output", number), body)
-        return body
+        return self._sizes.around(body)
 
     def address(self, space: str, at: int | PrimExpr) -> PrimExpr:
         """The address of a tensor."""
@@ -73,11 +77,11 @@ class EntryWords:
         if not self._has_arena:
             return self.table  # nothing in the arena has elements, so its address is never used
         base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
-        offset = literal(at, INT64) if isinstance(at, int) else in_terms_of(at, self._values)
+        offset = literal(at, INT64) if isinstance(at, int) else self._sizes.value(at)
         if isinstance(offset, IntImm) and offset.value == 0:
             return base
         return ptr_add(base, offset)
 
     def integer(self, expr: PrimExpr) -> PrimExpr:
         """A scalar argument."""
-        return in_terms_of(expr, self._values)
+        return self._sizes.value(expr)

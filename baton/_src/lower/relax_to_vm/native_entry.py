@@ -166,7 +166,7 @@ class EntryBuilder:
             tuple(Count(slots[c.var], *counted[c.var], to_dim_expr(c.most, slots)) for c in self.counted),
             self.hidden,
         )
-        whole = words.with_counts(SeqStmt(tuple(body)))
+        whole = words.with_definitions(SeqStmt(tuple(body)))
         function = PrimFunc([words.table], whole, attrs={"global_symbol": self.name})
         registers = tuple(v for _, v in self.inputs.values())
         constants = tuple(self.constants.values())

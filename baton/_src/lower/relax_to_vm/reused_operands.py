@@ -17,7 +17,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.lower.kernel_schedules.overwriting import overwritable
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, Value
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
-from baton._src.lower.size_polynomial import to_polynomial
+from baton._src.lower.size_polynomial import Atoms, to_polynomial
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
@@ -102,4 +102,5 @@ def _choose(
 
 
 def _same_size(a: Pending, b: Pending) -> bool:
-    return to_polynomial(byte_count(a.info)) == to_polynomial(byte_count(b.info))
+    atoms = Atoms()
+    return to_polynomial(byte_count(a.info), atoms) == to_polynomial(byte_count(b.info), atoms)
