@@ -29,17 +29,14 @@ def attr(
     relax_name: str = "",
     beyond: bool = False,
     same_as: str = "",
-    relax_flat: bool = False,
 ) -> Any:
     """Declare an attribute with its default and one line of documentation.
 
     `relax_name`: what Relax's text calls it, where that differs. `beyond`: TVM's record has no such field, so Relax's
     text shows it only if it differs from the default. `same_as`: the field with the same meaning in Relax.
-    `relax_flat`: pairs, which Relax's text lists one after another.
     """
     languages = ("relay",) if relay_only else ("relax",) if relax_only else ("relay", "relax")
     told = {"doc": doc, "languages": languages, "relax_name": relax_name, "beyond": beyond, "same_as": same_as}
-    told["relax_flat"] = relax_flat
     return dataclasses.field(default=default, metadata=told)
 
 
@@ -150,6 +147,10 @@ class Attrs:
     def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a Relay program says, in the terms of both languages: a record overrides it if they differ."""
         return given
+
+    def in_relax(self) -> Any:
+        """The record of a Relax call that says the same: another one where values have another form there."""
+        return self
 
     @classmethod
     def accepts(cls, name: str) -> bool:

@@ -95,7 +95,7 @@ class Maker:
         converted = [self._argument(a, i, beside) for a, i in zip(found, inputs, strict=False)]
         record = make_attrs(definition, attrs)
         if self.language == "relax":
-            return relax.Call(definition.relax_op, converted, record)
+            return relax.Call(definition.relax_op, converted, None if record is None else record.in_relax())
         call = relay.Call(definition.relay_op, converted, record)
         if definition.outputs is None:
             return call

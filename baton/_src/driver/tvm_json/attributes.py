@@ -68,7 +68,9 @@ class _Reader:
                 help = f"it has: {', '.join(record.names) or 'none'}"
                 raise self.fields.fail(f"{op.name} has no attribute {name}", help)
         try:
-            return record(**(values if op.name.startswith("relax.") else record.said_in_relay(values)))
+            return (
+                record(**values).in_relax() if op.name.startswith("relax.") else record(**record.said_in_relay(values))
+            )
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             raise self.fields.fail(f"{op.name}: these attributes do not fit: {error}") from None
 

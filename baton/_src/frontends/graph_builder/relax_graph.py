@@ -83,7 +83,7 @@ class RelaxGraph:
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
         made = [_argument(a) for a in args]
         span = node_place(hint) if hint else None
-        result = self.builder.emit(Call(definition.relax_op, made, attrs, span=span), span=span)
+        result = self.builder.emit(Call(definition.relax_op, made, attrs.in_relax(), span=span), span=span)
         if not count:
             return [result]
         return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]

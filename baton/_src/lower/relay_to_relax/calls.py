@@ -102,7 +102,7 @@ class Calls:
             attrs = without_operands(definition, attrs)
         kinds = [operand.kind for operand in definition.inputs if "relax" in operand.languages]
         operands = [as_relax(a, kinds[n] if n < len(kinds) else "") for n, a in enumerate(given)]
-        return rx.Call(definition.relax_op, operands, attrs, span=node.span)
+        return rx.Call(definition.relax_op, operands, attrs and attrs.in_relax(), span=node.span)
 
     def _resolved_target(
         self, node: Any, definition: Any, attrs: Any, args: list[Any], bindings: Bindings

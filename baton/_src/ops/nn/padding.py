@@ -43,13 +43,30 @@ def as_pairs(width: Any) -> Pairs:
 class PadAttrs(Attrs):
     """Widths and mode."""
 
-    pad_width: Any = attr(doc="width before and after every axis", relax_flat=True)
+    pad_width: Any = attr(doc="width before and after every axis")
     pad_value: Any = attr(0.0, "what the border holds", relax_only=True)
     pad_mode: str = attr("constant", "constant, edge, reflect or circular")
 
     def __post_init__(self) -> None:
         set_attr(self, "pad_width", as_pairs(self.pad_width))
         set_attr(self, "pad_value", 0.0 if self.pad_value is None else self.pad_value)
+
+    @property
+    def pairs(self) -> Pairs:
+        """The widths before and after every axis, in either language."""
+        return as_pairs(self.pad_width)
+
+    def in_relax(self) -> PadAttrs:
+        return RelaxPadAttrs(**dict(self.items()))
+
+
+@attrs
+class RelaxPadAttrs(PadAttrs):
+    """The same as Relax has it: the widths one after another."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        set_attr(self, "pad_width", tuple(width for pair in self.pad_width for width in pair))
 
 
 _MODES = ("constant", "edge", "reflect", "symmetric", "circular")
@@ -82,13 +99,13 @@ def padded(call: OpCall[PadAttrs]) -> Info:
     """The data of a call with `pad_width` added to its dims."""
     x, a = call.tensor(0), call.attrs
     check_mode(call, a.pad_mode)
-    if x.ndim not in (-1, len(a.pad_width)):
-        call.fail(f"pad_width has {len(a.pad_width)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
+    if x.ndim not in (-1, len(a.pairs)):
+        call.fail(f"pad_width has {len(a.pairs)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
     if x.shape is None:
-        return TensorInfo(None, x.dtype, len(a.pad_width), x.vdevice)
+        return TensorInfo(None, x.dtype, len(a.pairs), x.vdevice)
     math = DimMath(call.prover)
-    shape = tuple(math.add(d, b + e) for d, (b, e) in zip(x.shape, a.pad_width))
-    for dim, (before, after) in zip(x.shape, a.pad_width):
+    shape = tuple(math.add(d, b + e) for d, (b, e) in zip(x.shape, a.pairs))
+    for dim, (before, after) in zip(x.shape, a.pairs):
         if before + after < 0 and math.at_most(-before - after, dim) is False:
             call.fail(f"pad_width {a.pad_width} crops more than {show_shape(x.shape)} has")
         if a.pad_mode != "constant" and max(before, after) > 0 and math.at_most(1, dim) is False:
@@ -123,12 +140,12 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
     x, *others = inputs
 
     def body(*indices: Any) -> Any:
-        places = [i - before if before else i for i, (before, _) in zip(indices, a.pad_width)]
+        places = [i - before if before else i for i, (before, _) in zip(indices, a.pairs)]
         if a.pad_mode != "constant":
-            pairs = zip(places, x.shape, a.pad_width)
+            pairs = zip(places, x.shape, a.pairs)
             return x(*(mirrored(p, d, max(b, e), a.pad_mode) if b > 0 or e > 0 else p for p, d, (b, e) in pairs))
         inside: list[Any] = []
-        for i, d, (before, after) in zip(indices, x.shape, a.pad_width):
+        for i, d, (before, after) in zip(indices, x.shape, a.pairs):
             inside += [i >= k.index(before)] if before > 0 else []
             inside += [i < k.index(d) + before] if after > 0 else []
         fill = (
@@ -145,16 +162,16 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
 def reference(inputs: Any, a: PadAttrs) -> Any:
     """`numpy.pad`; then what negative widths crop is cut off."""
     x = inputs[0]
-    width = [(max(0, b), max(0, e)) for b, e in a.pad_width]
+    width = [(max(0, b), max(0, e)) for b, e in a.pairs]
     if not width:
         return x  # NumPy takes no empty widths
     if a.pad_mode == "constant":
         dtype = k.DataType(x.dtype)
         fill = convert(inputs[1], dtype).reshape(()) if len(inputs) > 1 else as_element(a.pad_value, dtype)
-        return np.ascontiguousarray(np_padded(x, a.pad_width, np.asarray(fill, x.dtype)))
+        return np.ascontiguousarray(np_padded(x, a.pairs, np.asarray(fill, x.dtype)))
     mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
     bordered = np.pad(x, width, mode=mode)
-    cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(bordered.shape, a.pad_width))
+    cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(bordered.shape, a.pairs))
     return np.ascontiguousarray(bordered[cut])
 
 
@@ -162,7 +179,7 @@ def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     """The middle of the gradient; of borders that are copies, the copies are added to what they were made of."""
     if a.pad_mode != "constant":
         return [_from_copies(b, args[0].struct_info, a, grad)]
-    inverse = tuple(-w for pair in a.pad_width for w in pair)
+    inverse = tuple(-w for pair in a.pairs for w in pair)
     middle = b.op("nn.pad", grad, b.const(0, grad.struct_info.dtype), pad_width=inverse) if len(args) > 1 else None
     if middle is None:
         return [b.op("nn.pad", grad, pad_width=inverse)]
@@ -175,7 +192,7 @@ def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
     extents = known_extents(info, "padding with copies")
     matrices = {
         axis: reference((np.eye(extents[axis]),), PadAttrs((pair, (0, 0)), pad_mode=a.pad_mode))
-        for axis, pair in enumerate(a.pad_width)
+        for axis, pair in enumerate(a.pairs)
         if any(pair)
     }
     return transposed(b, grad, info, matrices)
@@ -257,6 +274,11 @@ class MirrorPadAttrs(Attrs):
     @property
     def pad_mode(self) -> str:
         return self.mode.lower()
+
+    @property
+    def pairs(self) -> Pairs:
+        found: Pairs = self.pad_width
+        return found
 
 
 MIRROR_PAD = OpDef(

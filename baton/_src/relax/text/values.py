@@ -86,8 +86,6 @@ def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str
         quiet = not shown or told.get("beyond", False)
         if quiet and (value is default or _same(value, default)):
             continue
-        if told.get("relax_flat") and value:
-            value = sum(value, ())
         said = text(list(value) if isinstance(value, tuple) else value)
         if shown:
             found.append(f"{told.get('relax_name') or name}={said}")
