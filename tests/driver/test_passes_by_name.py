@@ -42,6 +42,7 @@ def test_required_passes_run_first() -> None:
 def test_names_of_either_language() -> None:
     assert find_pass("InferType").name == "InferType"
     assert find_pass("FoldConstant").name == "FoldConstant"
+    assert find_pass("tir.Simplify").name == "tir.Simplify"
     with pytest.raises(DiagnosticError, match="'Nothing', but there is no such pass"):
         find_pass("Nothing")
     with pytest.raises(DiagnosticError, match="no default options"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import DiagnosticError, InternalError
 from baton._src.transform.context import PassContext, PassInfo
@@ -65,6 +66,20 @@ def test_unknown_settings_are_refused() -> None:
         PassContext(config={"relax.FuseOps.maxdepth": 3})
     with pytest.raises(DiagnosticError, match="takes int"):
         PassContext(config={"relax.FuseOps.max_depth": "3"})
+
+
+def test_names_of_passes_that_are_none() -> None:
+    """Guards a slip in a name, which disabled nothing and said nothing; a script's own passes have any name."""
+    wire()
+    with pytest.warns(UserWarning, match="disabled_pass names 'FoldConstnat', but .*did you mean 'FoldConstant'"):
+        run(disabled_pass=["FoldConstnat", "Level3", "FuseOps", "tir.Simplify"])
+    warned = pytest.warns(UserWarning, match="required_pass names 'tir.Simplfy', but .* 'tir.Simplify'")
+    with warned as caught, PassContext(), PassContext(required_pass=["tir.Simplfy"]):
+        PassContext(required_pass=["tir.Simplfy"]).__enter__().__exit__(None, None, None)
+    assert len(caught) == 1
+    with pytest.raises(DiagnosticError, match="takes names of passes, got a Level3") as error:
+        PassContext(disabled_pass=[Level3()])
+    assert "write 'Level3'" in str(error.value)
 
 
 def test_settings_have_defaults() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Self, SupportsIndex
 
@@ -42,6 +43,8 @@ class _Stack(threading.local):
     def __init__(self) -> None:
         self.entered: list[PassContext] = []
         self.default = PassContext()
+        self.asked: set[str] = set()
+        """Names of passes that contexts were asked about, and names warned of, since the outermost was entered."""
 
 
 class PassContext:
@@ -53,6 +56,8 @@ class PassContext:
 
     options: ClassVar[Options] = CONFIG
     """All known settings; extended when users register their own."""
+    unknown: ClassVar[Callable[[str], str | None] | None] = None
+    """None for the name of a pass, else the name that was probably meant, or ""; bound by `driver.wiring`."""
 
     def __init__(
         self,
@@ -69,15 +74,13 @@ class PassContext:
                 raise TypeError(f"PassContext has no option {name!r}")
             if given:
                 raise fail("api", f"{name}={given!r}: passes are not traced for tuning", help=f"leave {name} out")
-        if isinstance(required_pass, str) or isinstance(disabled_pass, str):
-            raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
         if config is not None and not isinstance(config, Mapping):
             raise TypeError(f"config must be a dict of settings by name, got {type(config).__name__}")
         if not isinstance(opt_level, SupportsIndex):
             raise fail("api", f"opt_level must be an integer, got {opt_level!r}", help="0 to 4; 3 is usual")
         self.opt_level = operator.index(opt_level)
-        self.required_pass = tuple(required_pass or ())
-        self.disabled_pass = tuple(disabled_pass or ())
+        self.required_pass = _names("required_pass", required_pass)
+        self.disabled_pass = _names("disabled_pass", disabled_pass)
         self.instruments: list[Any] = list(instruments or ())
         self.config = self.options.checked(config or {})
         self.pending: list[tuple[Any, ...]] = []
@@ -113,6 +116,7 @@ class PassContext:
 
     def pass_enabled(self, info: PassInfo) -> bool:
         """Whether a Sequential runs the pass: disabled wins, then required, then the opt level."""
+        _stack.asked.add(info.name)
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or self.opt_level >= info.opt_level
@@ -131,8 +135,23 @@ class PassContext:
     ) -> None:
         try:
             self._exit_instruments()
+            if error is None:
+                self._warn_of_names()
         finally:
             _stack.entered.pop()
+            if not _stack.entered:
+                _stack.asked.clear()
+
+    def _warn_of_names(self) -> None:
+        """Warn of names that no pass has: known at the end only, since passes of scripts have any name."""
+        ask = PassContext.unknown
+        for option, names in (("required_pass", self.required_pass), ("disabled_pass", self.disabled_pass)):
+            for name in names:
+                near = None if name in _stack.asked or ask is None else ask(name)
+                if near is not None:
+                    _stack.asked.add(name)
+                    meant = f"; did you mean {near!r}?" if near else ""
+                    warnings.warn(f"{option} names {name!r}, but no pass is called so{meant}", stacklevel=3)
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
         """Exit the present instruments and enter `instruments` (None: none) instead."""
@@ -167,6 +186,7 @@ class PassContext:
 
     def should_run(self, module: Any, info: PassInfo) -> bool:
         """Whether no instrument vetoes the pass; required passes cannot be vetoed."""
+        _stack.asked.add(info.name)
         if info.name in self.required_pass:
             return True
         answers = [bool(i.should_run(module, info)) for i in self.instruments]  # all are called: some count
@@ -181,6 +201,18 @@ class PassContext:
         """Tell the instruments that a pass is done."""
         for instrument in self.instruments:
             instrument.run_after_pass(module, info)
+
+
+def _names(option: str, given: Iterable[Any] | None) -> tuple[str, ...]:
+    """The names that an option lists. Error `api` for one name alone, and for what is no name."""
+    if isinstance(given, str):
+        raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
+    found = tuple(given or ())
+    for name in found:
+        if not isinstance(name, str):
+            help = f"write {getattr(name, 'name', 'FoldConstant')!r}"
+            raise fail("api", f"{option} takes names of passes, got a {type(name).__name__}", help=help)
+    return found
 
 
 _stack = _Stack()

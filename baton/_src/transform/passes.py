@@ -41,6 +41,8 @@ class Pass:
     """What one call of the pass transforms, as in its printed form."""
     find: ClassVar[Callable[[str], Pass] | None] = None
     """Pass by name, for `required`; bound by `driver.wiring`."""
+    refuse: ClassVar[Callable[[Pass, IRModule], None] | None] = None
+    """Refuses modules of a language that is not the pass's; bound by `driver.wiring`."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         """The transformed module; `module` itself if there was nothing to do."""
@@ -77,6 +79,8 @@ class Pass:
                 f"{self.name} transforms an IRModule, got {type(module).__name__}",
                 help="wrap a function: IRModule({'main': function}), or IRModule.from_expr(function)",
             )
+        if Pass.refuse is not None:
+            Pass.refuse(self, module)
         ctx = PassContext.current()
         info = self.info
         if not ctx.should_run(module, info):
