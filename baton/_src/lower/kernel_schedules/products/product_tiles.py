@@ -20,6 +20,10 @@ LOAD = 0.4
 """What a load costs of a multiply-add."""
 WIDER = 3
 """Vectors of a wide panel."""
+SECOND_SET = 0.9
+"""What panels of two widths may take at most of the time of panels of one: where rows are unknown, each width has tiles
+of all heights, and the kernel compiles in almost twice the time.
+"""
 
 
 def shape_for(matrix: Product, target: Target) -> TileShape:
@@ -38,7 +42,9 @@ def _widens(matrix: Product, shape: TileShape, target: Target) -> bool:
     if rows is not None and shape.rows * shape.vectors // WIDER < rows <= shape.rows:
         return False
     sums, vectors = shape.rows * shape.vectors, -(-columns // shape.lanes)
-    return _time(vectors, WIDER, sums, target.num_cores) < _time(vectors, shape.vectors, sums, target.num_cores)
+    takes_a_second_set = rows is None and vectors % WIDER != 0 and vectors % shape.vectors == 0
+    least = _time(vectors, shape.vectors, sums, target.num_cores) * (SECOND_SET if takes_a_second_set else 1)
+    return _time(vectors, WIDER, sums, target.num_cores) < least
 
 
 def _time(vectors: int, width: int, sums: int, threads: int) -> float:
