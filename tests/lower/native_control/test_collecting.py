@@ -13,6 +13,7 @@ from baton._src.lower.native_control.native_control_flow import native_control_f
 from baton._src.passes.pipelines import default
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.passes import Sequential
 from baton._src.values.tensor import array
@@ -94,3 +95,56 @@ def test_what_is_left_to_the_machine(changed: dict[str, str]) -> None:
     module = program(**changed)
     assert not in_chunks(module)
     compared(module, 5)
+
+
+COUNTED = """
+from baton.script import ir as I, relax as R, tir as T
+@I.ir_module
+class M:
+    @R.function(private=True)
+    def loop(
+        i: R.Tensor((), "int64"), x: R.Tensor(("m",), "float32"), rows: R.Tensor(("count", "m"), "float32"),
+        last: R.Tensor((), "int64"),
+    ) -> R.Tuple(R.Tensor(("m",), "float32"), R.Tensor(dtype="float32", ndim=2)):
+        if R.less(i, last):
+            y = R.add(x, R.const(1.0, "float32"))
+            longer = R.concat((rows, R.expand_dims(y, [0])), axis=0)
+            r = M.loop(R.add(i, R.const(1, "int64")), y, longer, last)
+        else:
+            r = (x, rows)
+        return r
+
+    @R.function
+    def main(
+        last: R.Tensor((), "int64"), x: R.Tensor(("m",), "float32"), like: R.Tensor(("n",), "float32")
+    ) -> R.Tensor(("n",), "float32"):
+        m = T.int64()
+        n = T.int64()
+        r = M.loop(R.const(0, "int64"), x, R.zeros(R.shape([0, m]), "float32"), last)
+        rows = R.match_cast(r[1], R.Tensor((n, m), "float32"))
+        return R.add(R.add(R.sum(rows, axis=[1]), R.sum(r[0])), like)
+"""
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, LONGEST + 44])
+def test_lengths_that_a_cast_tells(rounds: int) -> None:
+    """Guards loops whose number of rows is known before: memory for all of them, and no machine around the calls. They
+    were ten times slower."""
+    program = load(COUNTED)
+    executable = relax_build(program)
+    assert executable.entry("main").kind == "native"
+    assert [f.name for f in executable.functions] == ["main"]
+    given = [array(np.int64(rounds)), array(np.arange(3, dtype="float32")), array(np.ones(rounds, "float32"))]
+    found, wanted = VirtualMachine(executable)["main"](*given), Interpreter(program, {})["main"](*given)
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy(), strict=True)
+
+
+@pytest.mark.parametrize("rounds", [0, 2, 4, 100])
+def test_lengths_that_are_not_what_a_cast_tells(rounds: int) -> None:
+    """Guards the memory behind the rows, and the rows that no iteration would have written."""
+    main = VirtualMachine(relax_build(load(COUNTED)))["main"]
+    given = [array(np.int64(rounds)), array(np.arange(3, dtype="float32")), array(np.ones(3, "float32"))]
+    with pytest.raises(DiagnosticError, match=r"match_cast to rows: dimension 0 is \d+ = .*, expected"):
+        main(*given)
+    given[0] = array(np.int64(3))
+    assert main(*given).shape == (3,)

@@ -132,9 +132,15 @@ class GraphBuilder:
         return self._named(found, condition.sources)
 
     def loop(
-        self, start: list[Value], infos: list[TensorInfo], step: Callable[[list[Value]], list[Value]]
+        self,
+        start: list[Value],
+        infos: list[TensorInfo],
+        step: Callable[[list[Value]], list[Value]],
+        results: Sequence[TensorInfo | None] = (),
     ) -> list[Value]:
-        """`while state[0]: state = step(state)`; `infos` fit the state of every iteration."""
+        """`while state[0]: state = step(state)`; `infos` fit the state of every iteration, and `results` the last one,
+        where they are given.
+        """
 
         def write(inner: State) -> list[Any]:
             state = [Value(i, expr=e, sources=sources) for e, i in inner]
@@ -142,7 +148,11 @@ class GraphBuilder:
 
         sources = sources_of(start)
         found = self.language.loop([self.expr(v) for v in start], infos, write)
-        return self._named(zip(found, infos, strict=True), sources)
+        last = [
+            (expr, info) if result is None else (self.language.match(expr, result, self.hint), result)
+            for expr, info, result in zip(found, infos, results or [None] * len(infos), strict=True)
+        ]
+        return self._named(last, sources)
 
     def named(self, value: Value) -> Value:
         """`value`, with names for its sizes if they are unknown."""

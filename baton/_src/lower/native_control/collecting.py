@@ -6,28 +6,32 @@
         longer = appended(rows, y)                    if again: return loop(go, x, longer)
         return loop(less(y, 9), y, longer)            return x, complete(longer)
 
-The kernel stops after so many iterations that the memory for their rows is full. `again` says that this is why, so a
-loop's length need not be known. The function must return parameters only, and append one row in each iteration.
+The kernel stops in the iteration for whose row there is no memory. `again` says that this is why, so a loop's length
+need not be known; a caller that knows it gives memory for as many rows, and needs one call (`collector_calls`). The
+function must return parameters only, and append one row in each iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.native_control.places import in_order, uses
 from baton._src.lower.native_control.steps import (
-    Append,
     Callee,
     Check,
     Chunk,
+    Collecting,
     Compute,
+    Read,
     Repeat,
     Return,
     Step,
     Steps,
+    Within,
 )
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Longer, Value, memory_of, resolve
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
@@ -50,6 +54,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators as t
+from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import BOOL, INT64
 
@@ -61,13 +66,10 @@ MEMORY = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Chunked:
-    """`steps`: those of the kernel. By numbers of the function's parameters: `collected` are made longer, `changing`
-    are the others that differ between iterations, and `returned` is what the function returns."""
+    """`steps`: those of the kernel. `collecting`: which of the function's parameters they are about."""
 
     steps: Steps
-    collected: tuple[int, ...]
-    changing: tuple[int, ...]
-    returned: tuple[int, ...]
+    collecting: Collecting
 
 
 def in_chunks(function: Function, steps: Steps) -> Chunked | None:
@@ -83,9 +85,8 @@ def in_chunks(function: Function, steps: Steps) -> Chunked | None:
     if len(returned) != 1 or -1 in (places := returned.pop()) or not _only_appends(steps, collected):
         return None
     changing = tuple(i for i in range(len(steps.params)) if i not in collected and not steps.is_kept(i))
-    _rewrite(steps, collected, changing)
-    rows = [steps.params[i].info for i in collected]
-    capacity = _capacity(rows)
+    _rewrite(steps, changing)
+    rows, capacity = [steps.params[i].info for i in collected], TirVar("capacity", INT64)
     results = (
         *(steps.params[i].info for i in changing),
         *(TensorStructInfo(ShapeExpr([capacity, *r.shape.values[1:]]), r.dtype) for r in rows),
@@ -94,7 +95,8 @@ def in_chunks(function: Function, steps: Steps) -> Chunked | None:
     )
     params = tuple(p for i, p in enumerate(steps.params) if i not in collected)
     chunk = Chunk(tuple(params.index(steps.params[i]) for i in changing), len(rows), capacity)
-    return Chunked(Steps(params, steps.steps, results, steps.repeats, steps.sizes, chunk), collected, changing, places)
+    inner = replace(steps, params=params, results=results, sizes=(*steps.sizes, capacity), chunk=chunk)
+    return Chunked(inner, Collecting(collected, changing, places, capacity, _capacity(rows)))
 
 
 def _place(value: Value, steps: Steps) -> int:
@@ -107,6 +109,7 @@ def _only_appends(steps: Steps, collected: tuple[int, ...]) -> bool:
     """Whether nothing else reads what is collected, or depends on its size, and every iteration makes it longer."""
     known = {v for i, p in enumerate(steps.params) if i not in collected for v in tir_vars_in_struct_info(p.info)}
     known.update(steps.sizes)
+    known.update(v for _, step in in_order(steps.steps) if isinstance(step, Read) for v in step.sizes)
     rows = {v for i in collected for d in steps.params[i].info.shape.values[1:] for v in prim_vars(d)}
     grown = {steps.params[i] for i in collected}
     if not rows <= known:
@@ -130,21 +133,22 @@ def _sizes(step: Step) -> set[object]:
         case Compute(call=call):
             dims = [d for info in (*call.arg_infos, *call.outputs) for d in info.shape.values]
             return {v for d in (*dims, *call.scalars) for v in prim_vars(d)}
+        case Within(size=size, most=most):
+            return {v for d in (size, most) for v in prim_vars(d)}
         case Check(conditions=conditions):
             return {v for c in conditions for d in (c.found, c.expected) for v in prim_vars(d)}
         case _:
             return set()
 
 
-def _rewrite(steps: Steps, collected: tuple[int, ...], changing: tuple[int, ...]) -> None:
+def _rewrite(steps: Steps, changing: tuple[int, ...]) -> None:
     """Let iterations store rows instead of passing on what is collected, and returns give the other parameters."""
-    for sequence, step in list(in_order(steps.steps)):
+    for _, step in list(in_order(steps.steps)):
         if isinstance(step, Return):
             step.values = tuple(steps.params[i] for i in changing)
         elif isinstance(step, Repeat):
-            longer = [v for v in step.values if isinstance(v, Longer)]
+            step.rows = tuple(v.row for v in step.values if isinstance(v, Longer))
             step.values = tuple(v for v in step.values if not isinstance(v, Longer))
-            sequence[-1:] = [*(Append(k, v.row) for k, v in enumerate(longer)), step]
 
 
 def _capacity(rows: list[TensorStructInfo]) -> PrimExpr:
@@ -156,9 +160,8 @@ def _capacity(rows: list[TensorStructInfo]) -> PrimExpr:
     return t.max(literal(1, INT64), t.min(literal(LONGEST, INT64), fitting))
 
 
-def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Chunked) -> Function:
+def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Collecting) -> Function:
     """The function as a loop of calls of its kernel."""
-    info = TupleStructInfo(callee.outputs)
     params, bindings = [p for p in function.params if is_known(p.struct_info_)], []
 
     def bound(name: str, value: Any, said: Any) -> Var:
@@ -166,8 +169,9 @@ def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Ch
         bindings.append(VarBinding(var, value))
         return var
 
-    given = [p for i, p in enumerate(params) if i not in chunked.collected]
-    whole = bound("steps", callee.call(given), info)
+    call = callee.call([p for i, p in enumerate(params) if i not in chunked.collected])
+    info = call.sinfo_args[0]
+    whole = bound("steps", call, info)
     *outputs, count, again = [bound(f"out{i}", TupleGetItem(whole, i), o) for i, o in enumerate(info.fields[:-1])]
     state: dict[int, Var] = {**dict(enumerate(params)), **dict(zip(chunked.changing, outputs, strict=False))}
     for place, rows in zip(chunked.collected, outputs[len(chunked.changing) :], strict=True):
@@ -186,7 +190,7 @@ def _again(own: GlobalVar, state: list[Var]) -> SeqExpr:
     return SeqExpr([BindingBlock([VarBinding(var, Call(own, state))])], var)
 
 
-def _result(function: Function, state: dict[int, Var], chunked: Chunked) -> SeqExpr:
+def _result(function: Function, state: dict[int, Var], chunked: Collecting) -> SeqExpr:
     """The parameters that the function returns, as they are now."""
     bindings = []
     done = dict(state)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
-from baton._src.ir.traverse import substitute
-from baton._src.lower.native_control.parameters import shape_of
+from baton._src.lower.native_control.parameters import over
 from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
-from baton._src.lower.relax_to_vm.kernel_calls import is_known
+from baton._src.lower.relax_to_vm.kernel_arguments import known_dims
 from baton._src.relax.check.variables import leaf_dims, leaf_infos
-from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple
-from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.nodes import Call, Function, Tuple
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var
 
 Covers = Callable[[Any, Any], bool]
@@ -38,7 +37,8 @@ def keeps_word(call: Call, function: Function, kernel: KernelCall, covers: Cover
 def call_of_kernel(
     callee: Callee | None, arguments: Sequence[Value], infos: Sequence[StructInfo], covers: Covers
 ) -> KernelCall | None:
-    """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
+    """A call of a function that is a kernel by now, its dims in terms of the arguments'. If the function collects rows,
+    it begins with none; the capacity is still the callee's variable."""
     if callee is None or len(infos) != len(callee.params.leaves):
         return None
     dims: dict[Var, PrimExpr] = {}
@@ -46,20 +46,21 @@ def call_of_kernel(
         for own, given in zip(leaf_dims(param), leaf_dims(info)):
             if isinstance(own, Var):
                 dims.setdefault(own, given)
-    if not all(covers(_over(param, dims), info) for param, info in zip(callee.params.leaves, infos)):
+    if not all(covers(over(param, dims), info) for param, info in zip(callee.params.leaves, infos)):
         return None
-    outputs = tuple(_over(o, dims) for o in callee.outputs)
-    values = (*(a for a in arguments if shape_of(a) is None), *(Literal(c) for c in callee.constants))
-    known = (*(i for i in infos if isinstance(i, TensorStructInfo)), *(c.struct_info_ for c in callee.constants))
-    sizes = tuple(dims[v] for v in callee.params.sizes)
+    tensors = [(a, i) for a, i in zip(arguments, infos) if isinstance(i, TensorStructInfo)]
+    sizes: tuple[PrimExpr, ...] = tuple(dims[v] for v in callee.params.sizes)
+    if callee.collecting is not None:
+        collected = callee.collecting.collected
+        if not all(known_dims(leaf_dims(tensors[k][1])[:1]) == (0,) for k in collected):
+            return None
+        tensors = [t for k, t in enumerate(tensors) if k not in collected]
+        sizes = (*sizes, callee.collecting.capacity)
+    outputs = tuple(over(o, dims) for o in callee.outputs)
+    values = (*(a for a, _ in tensors), *(Literal(c) for c in callee.constants))
+    known = (*(i for _, i in tensors), *(c.struct_info_ for c in callee.constants))
     fresh = (-1,) * len(outputs)
     return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, sizes, outputs, fresh)
-
-
-def _over(info: Any, dims: Mapping[Var, PrimExpr]) -> Any:
-    """The struct info of a tensor or shape with its shape variables replaced."""
-    replaced = [substitute(d, dims) for d in leaf_dims(info)]
-    return TensorStructInfo(ShapeExpr(replaced), info.dtype) if is_known(info) else ShapeStructInfo(replaced)
 
 
 def _nesting(info: Any) -> Any:

@@ -28,6 +28,7 @@ from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.native_control.write_kernel import write_kernel
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.lower.relax_to_vm.whole_native import result_fits
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     BindingBlock,
@@ -91,18 +92,18 @@ class _Maker:
         made = write_kernel(steps, places)
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
-        callee = Callee(kernel, made, params, tuple(places.constants), outputs)
+        collecting = None if chunked is None else chunked.collecting
+        callee = Callee(kernel, made, params, tuple(places.constants), outputs, collecting)
         self.functions[kernel] = made
-        if chunked is not None:
-            self.functions[var] = chunk_caller(function, var, callee, chunked)
-            return
         self.callees[var.name_hint] = callee
-        if _needs_control(function):
+        if collecting is not None:
+            self.functions[var] = chunk_caller(function, var, callee, collecting)
+        elif _needs_control(function):
             self.functions[var] = _wrapper(function, callee)
 
     def result(self) -> IRModule:
-        """The module with the kernels."""
-        return self.module.with_functions(self.functions)
+        """The module with the kernels, without the private functions that only kernels need now."""
+        return remove_unreachable(self.module.with_functions(self.functions))
 
     def _unused(self, wish: str) -> str:
         name, count = wish, 1

@@ -5,12 +5,14 @@ def loop(x: R.Tensor((m, "m + n")), s: R.Shape([n]))    ->    loop_steps(x, ...,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import substitute
 from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Value
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, tir_vars_in_struct_info
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
@@ -80,3 +82,9 @@ def nested(info: Any, leaves: Iterator[Value]) -> Value:
 def shape_of(value: Value) -> ShapeExpr | None:
     """The value, if it is a shape that is written out."""
     return value.expr if isinstance(value, Literal) and isinstance(value.expr, ShapeExpr) else None
+
+
+def over(info: Any, dims: Mapping[Var, PrimExpr]) -> Any:
+    """The struct info of a tensor or shape with its shape variables replaced."""
+    replaced = [substitute(d, dims) for d in leaf_dims(info)]
+    return TensorStructInfo(ShapeExpr(replaced), info.dtype) if is_known(info) else ShapeStructInfo(replaced)

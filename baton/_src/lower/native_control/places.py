@@ -14,16 +14,17 @@ from dataclasses import field
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from baton._src.lower.native_control.steps import (
-    Append,
     Check,
     Choose,
     Compute,
     Keep,
+    Read,
     Refuse,
     Repeat,
     Return,
     Step,
     Steps,
+    Within,
 )
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
@@ -117,7 +118,7 @@ def _homes(steps: Steps, places: Places) -> dict[Value, InRegister]:
                 if made.get(source) is sequence and source not in taken:
                     homes[source] = merged
                     taken.add(source)
-            case Choose() | Append() | Check() | Refuse():
+            case Choose() | Read() | Within() | Check() | Refuse():
                 pass
     return homes
 
@@ -143,7 +144,7 @@ def _plan(steps: Steps, places: Places, homes: dict[Value, InRegister]) -> None:
     for number, (_, step) in enumerate(in_order(steps.steps)):
         for value in uses(step):
             touch(value, number)
-    lifetimes = [Lifetime(_name(v), byte_count(_info(v)), first[v], last[v]) for v in first]
+    lifetimes = [Lifetime(_name(v), byte_count(steps.room.get(v) or _info(v)), first[v], last[v]) for v in first]
     plan = plan_memory(lifetimes)
     for value, offset in zip(first, plan.offsets):
         places.of[value] = Place("workspace", _sum(places.total, offset))
@@ -160,11 +161,13 @@ def uses(step: Step) -> list[Value]:
             return [condition]
         case Keep(value=value, merged=merged):
             return [value, merged]
-        case Append(row=row):
-            return [row]
-        case Repeat(values=values) | Return(values=values):
+        case Read(tensor=tensor):
+            return [tensor]
+        case Repeat(values=values, rows=rows):
+            return [*values, *rows]
+        case Return(values=values):
             return list(values)
-        case Check() | Refuse():
+        case Within() | Check() | Refuse():
             return []
 
 

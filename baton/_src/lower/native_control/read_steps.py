@@ -9,13 +9,15 @@ annotation, it gets those of the returned values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
+from baton._src.lower.native_control.collector_calls import returned_by, settle, with_own_capacity
 from baton._src.lower.native_control.function_calls import call_of_kernel, called_by_closure, keeps_word
 from baton._src.lower.native_control.parameters import Parameters, nested, parameters_of, shape_of, tensors_in
+from baton._src.lower.native_control.read_sizes import read_sizes, room_for
 from baton._src.lower.native_control.steps import (
     Callee,
     Check,
@@ -44,7 +46,7 @@ from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_nar
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -64,7 +66,9 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.value_errors import refusal
 from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import Var as TirVar
 
+T = TypeVar("T")
 REFUSE = "vm.builtin.refuse"
 
 
@@ -85,10 +89,18 @@ def read_steps(
         results = reader.results()
     except NotNative:
         return None
-    if results is None or (reader.rounds and not reader.leaves):
+    if results is None or (reader.rounds and not reader.leaves) or reader.open:
         return None
-    sizes = reader.parameters.sizes
-    return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds), sizes)
+    return Steps(
+        tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds), parameters.sizes, reader.room
+    )
+
+
+def _needed(found: T | None) -> T:
+    """What was found, or `NotNative`."""
+    if found is None:
+        raise NotNative
+    return found
 
 
 def is_op(call: Call, name: str) -> bool:
@@ -132,6 +144,13 @@ class _Reader:
         """The shape variables that the parameters tell."""
         self.env: dict[Var, Value] = {p: nested(p.struct_info_, given) for p in function.params}
         self.closures: dict[Any, Call] = {}
+        self.read: set[TirVar] = set()
+        """Further ones, which are read from tensors."""
+        self.shapes: dict[Any, Value] = {}
+        """The tensors that variables have as shapes."""
+        self.open: dict[KernelCall, TirVar] = {}
+        """Calls whose capacity is not known yet, with its variable."""
+        self.room: dict[Value, TensorStructInfo] = {}
         self.steps: list[Step] = []
         self.rounds: list[Repeat] = []
         self.leaves: list[Return] = []
@@ -181,15 +200,25 @@ class _Reader:
 
     def _cast(self, cast: MatchCast, into: list[Step]) -> Value:
         """The value of a cast; sizes that the compiler cannot compare are compared where it stands."""
+        place = f"{self.function.attrs.get('global_symbol', 'function')}: {cast.place}"
+        if cast.value in self.shapes:
+            return self._sizes(cast, self.shapes[cast.value], place, into)
         source, info = self.value(cast.value), cast.struct_info
+        if isinstance(source, Pending) and source.node in self.open:
+            into += _needed(settle(source.node, self.open.pop(source.node), info, self.known, place))
         if struct_info_base_check(info, cast.value.struct_info_, self.prover) is BaseCheckResult.PASS:
             return source
-        place = f"{self.function.attrs.get('global_symbol', 'function')}: {cast.place}"
-        conditions = cast_conditions(source, info, place) if self._is_over_params(info) else None
-        if conditions is None:
+        if not (self.known | self.read).issuperset(tir_vars_in_struct_info(info)):
             raise NotNative
-        into.append(Check(tuple(conditions)))
+        into.append(Check(tuple(_needed(cast_conditions(source, info, place)))))
         return View(source, info) if is_known(info) else source
+
+    def _sizes(self, cast: MatchCast, tensor: Value, place: str, into: list[Step]) -> Value:
+        """The sizes that a cast takes from a tensor."""
+        read, conditions = _needed(read_sizes(cast, tensor, info_of(tensor), self.known | self.read, place))
+        into += [read, Check(tuple(conditions))]
+        self.read.update(read.sizes)
+        return Literal(ShapeExpr(leaf_dims(cast.struct_info)))
 
     def _call(self, call: Call, var: Var, into: list[Step]) -> None:
         if is_op(call, "relax.make_closure"):
@@ -198,31 +227,47 @@ class _Reader:
         if is_op(call, "relax.call_pure_packed"):
             self.env[var] = self._collected(call)
             return
+        if is_op(call, "relax.tensor_to_shape"):
+            self.shapes[var] = self.value(call.args[0])
+            return
         view = as_view(call, var, self.value)
         if view is not None:
             self.env[var] = view
             return
         if isinstance(call.op, GlobalVar) or is_op(call, "relax.invoke_pure_closure"):
-            kernel = self._function_call(call)
+            results = self._function_call(call, into)
         else:
-            kernel = as_kernel_call(call, self.module, self.value)
-        if kernel is None or any(place >= 0 for place in kernel.inplace):
+            results = self._compute(_needed(as_kernel_call(call, self.module, self.value)), into)
+        self.env[var] = nested(var.struct_info_, iter(results))
+
+    def _compute(self, kernel: KernelCall, into: list[Step]) -> Sequence[Value]:
+        """The results of a kernel that is run here."""
+        if any(place >= 0 for place in kernel.inplace):
             raise NotNative
         kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
-        self.env[var] = nested(var.struct_info_, iter(kernel.results))
+        room, tests = _needed(room_for(kernel, self.known | set(self.open.values()), self.prover))
+        if room and kernel in self.open:
+            raise NotNative
+        self.room.update(room)
+        into += tests
         into.append(Compute(kernel))
+        return kernel.results
 
-    def _function_call(self, call: Call) -> KernelCall | None:
-        called = (call.op, call.args) if isinstance(call.op, GlobalVar) else called_by_closure(call, self.closures)
-        if called is None:
-            return None
-        function, args = called
+    def _function_call(self, call: Call, into: list[Step]) -> Sequence[Value]:
+        is_plain = isinstance(call.op, GlobalVar)
+        function, args = (call.op, call.args) if is_plain else _needed(called_by_closure(call, self.closures))
+        callee = self.callees.get(function.name_hint)
         arguments = [v for a in args for v in self.leaves_of(self.value(a))]
         infos = [leaf_info(v) for v in arguments]
-        kernel = call_of_kernel(self.callees.get(function.name_hint), arguments, infos, self._covers)
-        if kernel is None or isinstance(call.op, GlobalVar):
-            return kernel
-        return kernel if keeps_word(call, self.module[function], kernel, self._covers) else None
+        kernel = _needed(call_of_kernel(callee, arguments, infos, self._covers))
+        if not is_plain and not keeps_word(call, self.module[function], kernel, self._covers):
+            raise NotNative
+        collecting = callee.collecting if callee is not None else None
+        if collecting is None:
+            return self._compute(kernel, into)
+        self.open[kernel] = with_own_capacity(kernel, collecting)
+        self._compute(kernel, into)
+        return returned_by(collecting, [a for a in arguments if shape_of(a) is None], kernel)
 
     def _collected(self, call: Call) -> Value:
         """What `AppendInPlace` has left: a parameter with one more row, or the parameter itself."""
@@ -290,7 +335,7 @@ class _Reader:
         """The struct infos of the leaves of the result; None if they are unknown, or differ from leaf to leaf."""
         known = tensors_in(self.function.body.struct_info_)
         if known is not None or not self.leaves:
-            return known
+            return known if known is None or all(map(self._is_over_params, known)) else None
         first, *others = ([info_of(v) for v in leaving.values] for leaving in self.leaves)
         same = all(self._covers(a, b) and self._covers(b, a) for other in others for a, b in zip(first, other))
         return first if same and all(map(self._is_over_params, first)) else None

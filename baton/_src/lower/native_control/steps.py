@@ -1,15 +1,15 @@
-"""The steps of a function with control flow: run a kernel, branch, keep a value, iterate again, return; compare sizes,
-end with an error.
+"""The steps of a function with control flow: run a kernel, branch, keep a value, iterate again, return; read and
+compare sizes, end with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
-from baton._src.lower.native_control.parameters import Parameters
+from baton._src.lower.native_control.parameters import Parameters, over
 from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
     KernelCall,
@@ -24,6 +24,7 @@ from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64, DataType
 
 
 @dataclass(eq=False, slots=True)
@@ -52,17 +53,11 @@ class Keep:
 
 @dataclass(eq=False, slots=True)
 class Repeat:
-    """Iterate again with these parameters: a tail call of the function itself."""
+    """Iterate again with these parameters: a tail call of the function itself. `rows` are this iteration's, of what the
+    function collects."""
 
     values: tuple[Value, ...]
-
-
-@dataclass(eq=False, slots=True)
-class Append:
-    """Store a row as this iteration's of the collected ones with a number."""
-
-    number: int
-    row: Value
+    rows: tuple[Value, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -70,6 +65,24 @@ class Return:
     """Return these tensors, the leaves of the result."""
 
     values: tuple[Value, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Read:
+    """Let these sizes be the elements of a tensor, in the steps that follow it in its sequence."""
+
+    sizes: tuple[Var, ...]
+    tensor: Value
+    dtype: DataType = INT64
+
+
+@dataclass(eq=False, slots=True)
+class Within:
+    """End with an error unless 0 <= `size` <= `most`: there is memory for a tensor of data-dependent size."""
+
+    size: PrimExpr
+    most: PrimExpr
+    place: str
 
 
 @dataclass(eq=False, slots=True)
@@ -86,18 +99,31 @@ class Refuse:
     reason: str
 
 
-Step = Compute | Choose | Keep | Append | Repeat | Return | Check | Refuse
+Step = Compute | Choose | Keep | Repeat | Return | Read | Within | Check | Refuse
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """How a function runs some of its iterations: its results are the parameters with the numbers `states`, so many
     tensors of rows, of which each iteration appends one (`rows`), the number of iterations, and whether there was no
-    room for more (`capacity`)."""
+    room for more: `capacity`, which it takes after the other sizes."""
 
     states: tuple[int, ...]
     rows: int
-    capacity: PrimExpr
+    capacity: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """Numbers of tensors in a function's parameters: `collected` are made longer, `changing` are the others that differ
+    between iterations, and `returned` is what the function returns. `capacity` as in `Chunk`; where nothing says how
+    many iterations there are, `usual` is a good one."""
+
+    collected: tuple[int, ...]
+    changing: tuple[int, ...]
+    returned: tuple[int, ...]
+    capacity: Var
+    usual: PrimExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +136,8 @@ class Steps:
     results: tuple[TensorStructInfo, ...]
     repeats: tuple[Repeat, ...]
     sizes: tuple[Var, ...] = ()
+    room: Mapping[Value, TensorStructInfo] = field(default_factory=dict)
+    """The most that tensors of data-dependent sizes can be."""
     chunk: Chunk | None = None
 
     @property
@@ -126,15 +154,21 @@ class Steps:
 class Callee:
     """A function of the module that is a kernel by now: it takes the tensors in its parameters, constants and the sizes
     that only the parameters' shapes tell, and gives `outputs`, the last of which is its workspace. Dims are over the
-    variables of the parameters."""
+    variables of the parameters. If it collects rows, it takes all tensors but these, and a capacity after the sizes."""
 
     kernel: GlobalVar
     function: PrimFunc
     params: Parameters
     constants: tuple[Constant, ...]
     outputs: tuple[TensorStructInfo, ...]
+    collecting: Collecting | None = None
 
     def call(self, tensors: Sequence[Any]) -> Call:
         """The call of the kernel where the parameters are what they are in the function."""
-        sizes = ShapeExpr(self.params.sizes) if self.params.sizes else None
-        return call_tir(self.kernel, Tuple((*tensors, *self.constants)), TupleStructInfo(self.outputs), sizes)
+        sizes: tuple[PrimExpr, ...] = self.params.sizes
+        outputs = self.outputs
+        if self.collecting is not None:
+            sizes = (*sizes, self.collecting.usual)
+            outputs = tuple(over(o, {self.collecting.capacity: self.collecting.usual}) for o in outputs)
+        packed, info = Tuple((*tensors, *self.constants)), TupleStructInfo(outputs)
+        return call_tir(self.kernel, packed, info, ShapeExpr(sizes) if sizes else None)

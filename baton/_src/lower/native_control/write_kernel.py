@@ -17,16 +17,18 @@ from collections.abc import Sequence
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.native_control.places import Place, Places, Size, as_expr
 from baton._src.lower.native_control.steps import (
-    Append,
     Check,
     Choose,
+    Chunk,
     Compute,
     Keep,
+    Read,
     Refuse,
     Repeat,
     Return,
     Step,
     Steps,
+    Within,
 )
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
@@ -41,7 +43,7 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.builders.extern_calls import call_extern, ptr_add
-from baton._src.tir.expr import EQ, LT, NE, And, BufferLoad, Call, StringImm, Var, literal
+from baton._src.tir.expr import EQ, LT, NE, BufferLoad, Call, StringImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
@@ -80,8 +82,8 @@ class _Writer:
                 for i in self._changing()
             ]
             again = NE(self._word(AGAIN), literal(0, INT64))
-            condition, before, after = self._of_chunk(again)
-            loop = While(condition, SeqStmt((*self._set(AGAIN, 0), body, *self._poll())))
+            before, after = self._around_chunk()
+            loop = While(again, SeqStmt((*self._set(AGAIN, 0), body, *self._poll())))
             first = [(HALF, 0), (AGAIN, 1), (POLL, FIRST_LOOK), (POLL + 1, FIRST_LOOK), (POLL + 2, 0)]
             begin = [s for word, value in first for s in self._set(word, value)]
             body = SeqStmt((*begin, *start, *before, loop, *after))
@@ -90,31 +92,32 @@ class _Writer:
         attrs = {"tir.is_scheduled": True, "calls_kernels": True}
         return PrimFunc([*handles, *self.steps.sizes], body, None, dict(zip(handles, buffers)), attrs)
 
-    def _of_chunk(self, again: PrimExpr) -> tuple[PrimExpr, list[Stmt], list[Stmt]]:
-        """Whether to iterate, and what to do before all iterations and after them: where rows are collected, the number
-        of iterations is counted, and if the room for their rows is full the state is returned."""
+    def _around_chunk(self) -> tuple[list[Stmt], list[Stmt]]:
+        """What to do before all iterations and after them: where rows are collected, the number of iterations is
+        counted, and if the room for their rows is full the state is returned."""
         chunk = self.steps.chunk
         if chunk is None:
-            return again, [], []
+            return [], []
         count, full = self.buffers["result"][-2:]
         before: list[Stmt] = [BufferStore(count, literal(0, INT64), ()), BufferStore(full, literal(False, BOOL), ())]
         moves = [
             _copy(self._address(Place("result", k)), self.address(self.steps.params[i]), self.steps.params[i].info)
             for k, i in enumerate(chunk.states)
         ]
-        stopped = SeqStmt((*moves, BufferStore(full, literal(True, BOOL), ())))
-        has_room = LT(BufferLoad(count, ()), chunk.capacity)
-        return And(again, has_room), before, [IfThenElse(again, stopped)]
+        return before, [IfThenElse(BufferLoad(full, ()), SeqStmt(tuple(moves)))]
 
-    def _append(self, number: int, row: Value) -> Stmt:
-        """Store this iteration's row behind those before it."""
-        chunk = self.steps.chunk
-        assert chunk is not None
-        info = self.steps.results[len(chunk.states) + number]
-        rows, count = self.buffers["result"][len(chunk.states) + number], self.buffers["result"][-2]
-        one = TensorStructInfo(ShapeExpr(info.shape.values[1:]), info.dtype)
-        start = ptr_add(rows.data, multiply(BufferLoad(count, ()), _bytes(one)))
-        return _copy(start, self.address(row), one)
+    def _if_room(self, chunk: Chunk, rows: Sequence[Value], further: list[Stmt]) -> Stmt:
+        """Store this iteration's rows behind those before it, and go on; if there is no room for them, note that."""
+        count, full = self.buffers["result"][-2:]
+        stores = []
+        for number, row in enumerate(rows, len(chunk.states)):
+            info = self.steps.results[number]
+            one = TensorStructInfo(ShapeExpr(info.shape.values[1:]), info.dtype)
+            start = ptr_add(self.buffers["result"][number].data, multiply(BufferLoad(count, ()), _bytes(one)))
+            stores.append(_copy(start, self.address(row), one))
+        counted = BufferStore(count, add(BufferLoad(count, ()), literal(1, INT64)), ())
+        has_room = LT(BufferLoad(count, ()), chunk.capacity)
+        return IfThenElse(has_room, SeqStmt((*stores, counted, *further)), BufferStore(full, literal(True, BOOL), ()))
 
     def _poll(self) -> list[Stmt]:
         """Poll for signals at intervals: Ctrl-C ends a loop.
@@ -134,7 +137,7 @@ class _Writer:
     def sequence(self, steps: Sequence[Step]) -> Task[Stmt]:
         """The statements of a sequence."""
         found: list[Stmt] = []
-        for step in steps:
+        for number, step in enumerate(steps, 1):
             match step:
                 case Compute(call=call):
                     found += self._compute(call)
@@ -144,10 +147,14 @@ class _Writer:
                     found.append(self._choose(condition, then_case, else_case))
                 case Keep(value=value, merged=merged):
                     found += self._move(value, self.places.of[merged], merged.info)
-                case Append(number=number, row=row):
-                    found.append(self._append(number, row))
-                case Repeat(values=values):
-                    found += self._repeat(values)
+                case Repeat():
+                    found += self._repeat(step)
+                case Read():
+                    rest: Stmt = yield self.sequence(steps[number:])
+                    found.append(self._with_sizes(step, rest))
+                    break
+                case Within(size=size, most=most, place=place):
+                    found.append(_demand_within(size, most, place))
                 case Check(conditions=conditions):
                     found += [_demand(c) for c in conditions]
                 case Refuse(reason=reason):
@@ -169,15 +176,21 @@ class _Writer:
         test = BufferLoad(flag, (literal(0, INT64),))
         return LetStmt(pointer, self.address(condition), IfThenElse(test, then_case, else_case))
 
-    def _repeat(self, values: Sequence[Value]) -> list[Stmt]:
+    def _with_sizes(self, read: Read, body: Stmt) -> Stmt:
+        """`body`, in which the elements of a tensor have names."""
+        pointer = Var("sizes", HANDLE)
+        elements = decl_buffer((max(len(read.sizes), 1),), read.dtype, "elements", data=pointer)
+        for place, size in reversed(list(enumerate(read.sizes))):
+            body = LetStmt(size, as_int64(BufferLoad(elements, (literal(place, INT64),))), body)
+        return LetStmt(pointer, self.address(read.tensor), body)
+
+    def _repeat(self, step: Repeat) -> list[Stmt]:
         found: list[Stmt] = []
         for index in self._changing():
-            found += self._move(values[index], Place("next", index), self.steps.params[index].info)
-        if self.steps.chunk is not None:
-            count = self.buffers["result"][-2]
-            found.append(BufferStore(count, add(BufferLoad(count, ()), literal(1, INT64)), ()))
-        flip = BufferStore(self.words, subtract(literal(1, INT64), self._word(HALF)), (literal(HALF, INT64),))
-        return [*found, flip, *self._set(AGAIN, 1)]
+            found += self._move(step.values[index], Place("next", index), self.steps.params[index].info)
+        found.append(BufferStore(self.words, subtract(literal(1, INT64), self._word(HALF)), (literal(HALF, INT64),)))
+        found += self._set(AGAIN, 1)
+        return found if self.steps.chunk is None else [self._if_room(self.steps.chunk, step.rows, found)]
 
     def _move(self, value: Value, place: Place, info: TensorStructInfo) -> list[Stmt]:
         """Copy a value to its destination, unless it was computed there."""
@@ -235,6 +248,12 @@ def _demand(condition: CastCondition) -> Stmt:
     """End with an error unless a dim is what it has to be."""
     have, want = (as_int64(e) for e in (condition.found, condition.expected))
     return _demand_zero(subtract(have, want), f"{condition.place} is {{0}} = {have}, expected {want}", have)
+
+
+def _demand_within(size: PrimExpr, most: PrimExpr, place: str) -> Stmt:
+    """End with an error unless a size is at most so large, and not negative."""
+    operands = (as_int64(size), add(as_int64(most), literal(1, INT64)), StringImm(f"{place} is {{0}}"), as_int64(size))
+    return Evaluate(Call(INT64, INDEX_WITHIN, operands))
 
 
 def _demand_zero(value: PrimExpr, told: str, shown: PrimExpr | None = None) -> Stmt:

@@ -12,6 +12,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import operators as t
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, INT64, DataType
 
@@ -23,7 +24,8 @@ def repeated(
     node: OnnxNode, limit: Value | None, condition: Value, carried: list[Value], run_body: Body
 ) -> list[Value]:
     """`for (i = 0; i < limit && go_on; ++i) go_on, carried, parts = run_body(i, carried)`: the carried values, and all
-    parts stacked. If ranks change in the first iteration only, it is written before the loop."""
+    parts stacked, as many as the limit says if it is known and the conditions always hold. If ranks change in the first
+    iteration only, it is written before the loop."""
     zero = node.graph.constant(np.int64(0))
     infos, count = [v.info for v in carried], len(carried)
 
@@ -93,13 +95,31 @@ def _looped(
         return run_body(first, state)[1:]
 
     inner, scanned = settled(node, [v.info for v in carried], rehearsed)
-    sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, g.rehearse(inner, rehearsed)[count:], strict=True)]
+    go_on, *outputs = g.rehearse(inner, lambda state: run_body(first, state))
+    sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, outputs[count:], strict=True)]
+    length = _most(g, limit) if begin == 0 and _holds(condition) and _holds(go_on) else None
     collected = collected or [_nothing(g, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     growing = [_of_any_length(i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     start = [_more(g, first, limit, g.reshape(condition, ())), first, *carried, *collected]
-    found = g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
+    last = [_of_length(length, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
+    results = [*[None] * (2 + count), *last]
+    found = g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step, results)[2:]
     whole = [_of_sizes(g, v, (None, *dims)) for v, dims in zip(found[count:], sizes, strict=True)]
     return [*found[:count], *whole]
+
+
+def _holds(condition: Value) -> bool:
+    """Whether a condition is known to be true."""
+    return condition.array is not None and bool(condition.array.all())
+
+
+def _most(g: GraphBuilder, limit: Value | None) -> Dim | None:
+    """How many iterations there are at most, if that is known when compiling."""
+    known = None if limit is None else limit.contents()
+    if known is None:
+        return None
+    most = known.reshape(-1)[0]
+    return max(most, 0) if isinstance(most, int) else g.prover.simplify(t.max(most, 0))
 
 
 Sizes = tuple[Dim | None, ...]
@@ -132,6 +152,12 @@ def _of_any_length(dtype: DataType, sizes: Sizes) -> TensorInfo:
     """What is known of the collected values in every iteration."""
     known = tuple(d for d in sizes if d is not None)
     return TensorInfo((AnyDim(), *known) if len(known) == len(sizes) else None, dtype, 1 + len(sizes))
+
+
+def _of_length(length: Dim | None, dtype: DataType, sizes: Sizes) -> TensorInfo | None:
+    """All that is known of the collected values after the last iteration; None if that is no more than always."""
+    known = tuple(d for d in sizes if d is not None)
+    return TensorInfo((length, *known), dtype) if length is not None and len(known) == len(sizes) else None
 
 
 def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Value:
