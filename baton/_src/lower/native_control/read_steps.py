@@ -42,10 +42,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
+from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.narrowed import is_narrowed
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import DimProver
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, View
-from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.nodes import ShapeExpr, VarBinding
+from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
@@ -52,16 +50,6 @@ def _of_sizes(found: Sequence[PrimExpr], wanted: Sequence[PrimExpr] | None, plac
 
 def _differing(found: Sequence[PrimExpr], wanted: Sequence[PrimExpr], word: str) -> list[CastCondition]:
     return [CastCondition(f"{word} {i}", a, b) for i, (a, b) in enumerate(zip(found, wanted)) if not _same(a, b)]
-
-
-def is_narrowed(binding: Any, prover: DimProver) -> bool:
-    """Whether a binding's annotation is more specific than its value's StructInfo, so that it has to be checked."""
-    if not isinstance(binding, VarBinding):
-        return False
-    said, known = binding.var.struct_info_, getattr(binding.value, "struct_info_", None)
-    if said is None or known is None or said is known:
-        return False
-    return struct_info_base_check(said, known, prover) is not BaseCheckResult.PASS
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

@@ -21,7 +21,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     View,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
+from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_values import FunctionValues
 from baton._src.lower.relax_to_vm.infos import to_value_info
@@ -32,6 +32,7 @@ from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import erase_to_well_defined
+from baton._src.relax.check.narrowed import is_narrowed
 from baton._src.relax.check.signatures import is_claimed, is_of_host
 from baton._src.relax.check.unread import unread_calls
 from baton._src.relax.check.variables import tir_vars_in_struct_info

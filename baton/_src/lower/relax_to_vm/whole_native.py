@@ -18,7 +18,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions, is_narrowed
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions
 from baton._src.lower.relax_to_vm.counted_sizes import CountedSize, as_counts, counted_sizes, fit_in_advance
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.infos import to_value_info
@@ -26,6 +26,7 @@ from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.narrowed import is_narrowed
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,

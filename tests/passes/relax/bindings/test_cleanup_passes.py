@@ -14,6 +14,7 @@ from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateC
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.report import StructInfoWarning
 from baton._src.relax.nodes import (
     Constant,
     If,
@@ -25,6 +26,8 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, printing, program, tensor
+from tests.relax.build import module
+from tests.relax.machines import everywhere, f32, fails_everywhere
 
 # ------------------------------------------------------------------------------------------------- FoldConstant
 
@@ -241,3 +244,42 @@ def test_casts_that_may_fail_stay_and_certain_ones_go() -> None:
     after = check(CanonicalizeBindings(), program(params, build), *arrays((3,), (2,)))
     kinds = [type(b).__name__ for b in bindings(after)]
     assert kinds.count("MatchCast") == 1
+
+
+@pytest.mark.rule("RELAX-PURE-08")
+def test_an_unused_if_with_a_cast_in_a_branch_stays() -> None:
+    """It was removed where a cast by itself stays: a program that fails before it prints printed."""
+    program = module("""
+@R.function(pure=False)
+def main(x: R.Object, c: R.Tensor((), "bool")) -> R.Object:
+    if c:
+        y = R.match_cast(x, R.Shape(ndim=1))
+        r: R.Object = x
+    else:
+        z: R.Object = x
+        r: R.Object = z
+    R.print(R.str("later"))
+    return x
+""")
+    swept = DeadCodeElimination()(program)["main"]
+    kinds = [type(b.value).__name__ for block in swept.body.blocks for b in block.bindings]
+    assert kinds == ["If", "Call"]
+    fails_everywhere(program, f32(1), np.bool_(True), says="expected a shape")
+    everywhere(program, f32(1), np.bool_(False))
+
+
+@pytest.mark.rule("RELAX-DERIVE-07")
+@pytest.mark.parametrize("branch", [False, True])
+def test_an_unused_annotation_that_says_more_than_is_known_is_checked(branch: bool) -> None:
+    """As a cast is: the compiled program went on where the interpreter failed."""
+    said = 'y: R.Tensor((3,), "float32") = x'
+    text = f"if R.const(True):\n        {said}\n        r = x\n    else:\n        r = x" if branch else said
+    with pytest.warns(StructInfoWarning, match="cannot be ruled out"):
+        program = module(f"""
+@R.function
+def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
+    {text}
+    return x
+""")
+    fails_everywhere(program, f32(1, 2), says="expected 3")
+    everywhere(program, f32(1, 2, 3))

@@ -4,8 +4,9 @@
     gv = R.add(x, y)                      ->      return gv
     return gv
 
-Kept are bindings with effects, match_casts (they check, and define shape variables), public functions
-(`global_symbol`), `entry_functions`, and whatever these need. A module without any of those keeps all its functions.
+Kept are bindings with effects, those that check (match_casts, which define shape variables, too, annotations that say
+more than is known, and Ifs with any in their branches), public functions (`global_symbol`), `entry_functions`, and
+whatever these need. A module without any of those keeps all its functions.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 from baton._src.analysis.call_graph import call_graph, reachable
 from baton._src.analysis.purity import find_impure_call
 from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import children
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.check.narrowed import is_narrowed
 from baton._src.relax.check.variables import shape_holders
-from baton._src.relax.nodes import Binding, Function, MatchCast, SeqExpr, Var, VarBinding
+from baton._src.relax.nodes import Binding, Function, If, MatchCast, SeqExpr, Var, VarBinding
 from baton._src.support.dataclass import dataclass
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -81,6 +85,7 @@ def _live_variables(function: Function) -> set[Var]:
     bindings: dict[Var, Binding] = {}
     todo: list[Any] = [function.body]
     seen: set[Any] = set()
+    prover = Analyzer()
     while todo:
         item = todo.pop()
         if isinstance(item, Var):
@@ -94,24 +99,42 @@ def _live_variables(function: Function) -> set[Var]:
         elif item not in seen:
             seen.add(item)
             if isinstance(item, SeqExpr):
-                _enter(item, bindings, live, todo)
+                _enter(item, bindings, live, todo, prover)
                 todo.append(item.body)
             else:
                 todo.extend(children(item))
     return live
 
 
-def _enter(seq: SeqExpr, bindings: dict[Var, Binding], live: set[Var], todo: list[Any]) -> None:
-    """Visit the bindings of a live sequence: those with effects, and those already live, make others live in turn."""
+def _enter(seq: SeqExpr, bindings: dict[Var, Binding], live: set[Var], todo: list[Any], prover: DimProver) -> None:
+    """Visit the bindings of a live sequence: those that must stay, and those already live, make others live in turn."""
     for block in seq.blocks:
         for binding in block.bindings:
             bindings[binding.var] = binding
-            must = isinstance(binding, MatchCast) or find_impure_call(_value(binding)) is not None
-            if must or binding.var in live:
+            if binding.var in live or _must_stay(binding, prover):
                 live.add(binding.var)
                 todo.append(_value(binding))
                 if isinstance(binding, MatchCast):
                     todo.extend(shape_holders(binding.struct_info))
+
+
+def _must_stay(binding: Binding, prover: DimProver) -> bool:
+    """Whether running the binding has an effect or checks something."""
+    return find_impure_call(_value(binding)) is not None or _checks(binding, prover)
+
+
+def _checks(binding: Binding, prover: DimProver) -> bool:
+    """Whether it is a cast, or runs one in a branch (bodies of inner functions are not run)."""
+    todo: list[Any] = [binding]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, MatchCast) or is_narrowed(item, prover):
+            return True
+        if isinstance(item, VarBinding):
+            todo += [item.value] if isinstance(item.value, If) else []
+        elif not isinstance(item, Function):
+            todo.extend(children(item))
+    return False
 
 
 def _value(binding: Binding) -> Any:
