@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from baton._src.runtime.executable.constants import Data
-from baton._src.runtime.value_info import ObjectValue, TensorValue, TupleValue
+from baton._src.runtime.value_info import ObjectValue, ShapeValue, TensorValue, TupleValue
 from baton._src.runtime.vm.builtins import checks
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
 N, M = ("v", 0), ("v", 1)
@@ -62,3 +63,48 @@ def test_what_does_not_fit(changed: dict[str, Any], told: str) -> None:
 def test_a_size_that_a_closure_captured() -> None:
     with pytest.raises(DiagnosticError, match="argument x: dimension 0 is 2, expected 5"):
         check([5, None], arguments())
+
+
+DERIVED = TupleValue((
+    ShapeValue(2, (N, ("+", M, 1))), TensorValue("float32", 1, (("*", N, 2),)), TensorValue("int64", 1, (M,)),
+))  # fmt: skip
+
+
+def derived(shape: tuple[int, ...], doubled: int) -> list[Any]:
+    return [ShapeTuple(shape), NDArray(np.zeros(doubled, "float32")), NDArray(np.zeros(3, "int64"))]
+
+
+def test_shapes_and_sizes_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards loops that pass shapes on: the expressions of sizes were compiled in every call."""
+    facts = Data(["f", ["s", "x", "y"], ["n", "m"]])
+    for shape, doubled, told in [
+        ((4, 5), 8, r"argument s: member 1 is 5, expected 4 \(m \+ 1 with m = 3\)"),
+        ((4, 4), 7, r"argument x: dimension 0 is 7, expected 8 \(n \* 2 with n = 4\)"),
+        ((4,), 8, "argument s: expected a shape of 2 dims"),
+    ]:
+        with pytest.raises(DiagnosticError, match=told):
+            checks.check_signature([None, None], DERIVED, facts, *derived(shape, doubled))
+    monkeypatch.setattr(checks, "check_values", None)
+    heap = [None, None]
+    checks.check_signature(heap, DERIVED, facts, *derived((4, 4), 8))
+    assert heap == [4, 3]
+
+
+def test_casts_are_checked_left_to_right() -> None:
+    """Guards the quick check of casts: it binds all variables first, which a size computed from one must not see."""
+    facts = Data(["cast", ["n", "m"]])
+    for heap, dims, told in [
+        ([None, None], (("+", N, 1), N), "no argument determines n"),
+        ([3, None], (("+", N, 1), N), None),
+        ([4, None], (("+", N, 1), M), "dimension 0 is 4, expected 5"),
+        ([3, None], (("+", N, 1), M), None),
+        ([3, 2], (("+", N, 1), M), "dimension 1 is 3, expected 2"),
+    ]:
+        value = NDArray(np.zeros((4, 3), "float32"))
+        for _ in range(2):
+            if told is None:
+                assert checks.match_cast(heap, TensorValue("float32", 2, dims), facts, value) is value
+                continue
+            with pytest.raises(DiagnosticError, match=told):
+                checks.match_cast(list(heap), TensorValue("float32", 2, dims), facts, value)
+        facts = Data(["cast", ["n", "m"]])

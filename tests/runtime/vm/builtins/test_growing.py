@@ -67,3 +67,16 @@ def test_the_first_rows_of_many() -> None:
 def test_rows_that_do_not_fit() -> None:
     with pytest.raises(DiagnosticError, match="has no such rows"):
         appended(rows(0, 1), rows(0, 1, 2))
+
+
+@pytest.mark.parametrize(("width", "count", "stays"), [(3, 2, True), (1 << 14, 60, True), (1 << 14, 2, False)])
+def test_rows_of_a_loop_stay_where_they_are(width: int, count: int, stays: bool) -> None:
+    """Guards the first rows of a loop: they are not copied, unless they would hold much memory for little."""
+    made = rows(0, 64, width)
+    start = NDArray(np.zeros((0, width), "int32"))
+    found = appended(start, made, NDArray(np.array(count)))
+    np.testing.assert_array_equal(found.data, made.data[:count])
+    assert np.shares_memory(found.data, made.data) == stays
+    longer = appended(found, rows(7, 1, width))
+    np.testing.assert_array_equal(longer.data, np.concatenate([made.data[:count], rows(7, 1, width).data]))
+    np.testing.assert_array_equal(made.data, rows(0, 64, width).data)

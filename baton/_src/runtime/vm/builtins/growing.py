@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import LINE
@@ -22,6 +23,8 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 LEAST = 1024
 """Bytes of the first memory with room."""
+SMALL = 1 << 16
+"""Bytes of rows that may stay in their memory however few they are."""
 
 
 class Room(np.ndarray[Any, Any]):
@@ -32,9 +35,14 @@ class Room(np.ndarray[Any, Any]):
 
 
 def appended(so_far: NDArray, rows: NDArray, count: NDArray | None = None) -> NDArray:
-    """Both along axis 0; of `rows` the first `count`. `so_far` is seen as rows of the same shape."""
+    """Both along axis 0. `so_far` is seen as rows of the same shape.
+
+    With a `count`, only so many of `rows` are, and their memory is nobody else's: the first ones may stay there.
+    """
     own, added = so_far.data, rows.data if count is None else rows.data[: int(count.data.item())]
     row = added.shape[1:]
+    if count is not None and len(own) == 0 and (4 * added.nbytes >= rows.data.nbytes or rows.data.nbytes <= SMALL):
+        return NDArray(added, so_far.device)
     length, left = divmod(own.size, math.prod(row)) if 0 not in row else (len(own), 0)
     if left:
         raise fail("value-mismatch", f"{describe(rows)} is appended to {describe(so_far)}, which has no such rows")
@@ -72,7 +80,7 @@ def _bytes(room: Room) -> AnyArray:
 
 def _new_room(size: int) -> Room:
     room = Room(size + LINE, np.uint8)
-    room.start = -room.ctypes.data % LINE
+    room.start = -data_address(room) % LINE
     return room
 
 
