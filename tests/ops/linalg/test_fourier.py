@@ -125,3 +125,26 @@ def test_stft_of_relay(normalized: bool, onesided: bool) -> None:
     wanted = np.fft.fft(frames)[..., : 51 if onesided else 100].transpose(0, 2, 1) / (10 if normalized else 1)
     found = np.asarray(program(x, window)[0])
     np.testing.assert_allclose(found[..., 0] + 1j * found[..., 1], wanted, atol=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "attrs"),
+    [
+        ((3, 128, 65), {}),
+        ((2, 2, 14, 16), {"kept": 8, "scale": 0.5, "sign": 1}),
+        ((2, 17, 40), {}),
+        ((2, 64, 5), {"kept": 4}),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_columns(shape: tuple[int, ...], attrs: dict[str, Any], count: int) -> None:
+    """Blocks of columns, the last one beginning within the one before; large primes and few columns as rows."""
+    parts = [np.random.default_rng(n).standard_normal(shape).astype("float32") for n in range(count)]
+    params = [relax.Var(f"x{n}", relax.TensorStructInfo(shape, "float32")) for n in range(count)]
+    options = {"length": shape[-2], "columns": True, **attrs}
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(RELAX.find("fourier")(relax.Tuple(params), **options)))
+    found = baton.compile(builder.get(), num_threads=1)(*parts)
+    for own, wanted in zip(found, reference([parts], FourierAttrs(**options)), strict=True):
+        np.testing.assert_allclose(own, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ops.linalg.fourier_kernel.columns import are_columns
 from baton._src.ops.linalg.fourier_kernel.plan import is_planned
 from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.support.dataclass import dataclass
@@ -34,6 +35,11 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
     """The transform by other operators; None where the kernel serves, or nothing is known of the shape."""
     fields = args[0].struct_info.fields
     shape = getattr(fields[0].shape, "values", None)
+    if shape is not None and a.columns:
+        width = getattr(shape[-1], "value", None)
+        if width and are_columns(a.length, width, fields[0].dtype):
+            return None
+        return _as_rows(b, [b.item(args[0], n) for n in range(len(fields))], a, len(shape))
     if shape is None or (a.length > SHORT and is_planned(transformed_length(a, len(fields)))):
         return None
     work = _Work(b, tuple(shape[:-1]), fields[0].dtype)
@@ -43,6 +49,14 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
         return work.transformed(parts, a.length, a.sign, a.scale, a.length)[0]
     found = work.transformed(parts, a.length, a.sign, a.scale, a.results, a.to_real)
     return found[0] if a.to_real else b.tuple(*found)
+
+
+def _as_rows(b: Any, parts: Sequence[Any], a: Any, rank: int) -> Any:
+    """The last two axes exchanged, before and after."""
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    turned = b.tuple(*(b.op("permute_dims", p, axes=order) for p in parts))
+    found = b.op("fourier", turned, length=a.length, sign=a.sign, scale=a.scale, kept=a.kept)
+    return b.tuple(*(b.op("permute_dims", b.item(found, n), axes=order) for n in (0, 1)))
 
 
 def transformed_length(a: Any, parts: int) -> int:

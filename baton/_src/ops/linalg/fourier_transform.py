@@ -1,10 +1,11 @@
-"""fourier: the discrete Fourier transform of the last axis, of real or complex rows, which the importers make.
+"""fourier: the discrete Fourier transform of the last axis, or the one before, which the importers make.
 
     X[f] = scale * sum over t of x[t] * exp(sign 2 pi i f t / length)            the first `kept` frequencies
     to_real: x[t] from the first length / 2 + 1 elements of X, whose others are their mirror image, conjugated
 
 `parts` are the real and the imaginary parts, or the real ones alone. The imaginary parts of elements that are real in
-half a spectrum (the first, and the middle one of an even length) do not count. Not one of TVM's operators, which has
+half a spectrum (the first, and the middle one of an even length) do not count. `columns`: along the axis before the
+last, and not to real numbers. Not one of TVM's operators, which has
 `dft` and `stft` in Relay only: both are decomposed into this one.
 """
 
@@ -20,6 +21,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linalg.fourier_kernel.columns import transform_columns
 from baton._src.ops.linalg.fourier_kernel.plan import is_planned
 from baton._src.ops.linalg.fourier_kernel.rows import transform_rows
 from baton._src.ops.linalg.fourier_products import decompose, transformed_length
@@ -36,6 +38,7 @@ class FourierAttrs(Attrs):
     scale: float = attr(1.0, "factor of the results")
     kept: int = attr(0, "frequencies that are kept, the first ones; 0: all")
     to_real: bool = attr(False, "half a spectrum becomes real numbers")
+    columns: bool = attr(False, "along the axis before the last")
 
     @property
     def given(self) -> int:
@@ -47,6 +50,11 @@ class FourierAttrs(Attrs):
         """Elements of a row of the results."""
         return self.length if self.to_real else self.kept or self.length
 
+    @property
+    def axis(self) -> int:
+        """The axis of the transform, counted from the end."""
+        return -2 if self.columns else -1
+
 
 def infer(call: OpCall[FourierAttrs]) -> Info:
     """The shape of the parts with another last axis, twice unless `to_real`."""
@@ -54,6 +62,8 @@ def infer(call: OpCall[FourierAttrs]) -> Info:
     if a.length < 1 or a.sign not in (1, -1) or not 0 <= a.kept <= a.length:
         help = "length is 1 or more, sign 1 or -1, kept at most length"
         call.fail(f"length {a.length}, sign {a.sign}, kept {a.kept}", code="op-attribute", help=help)
+    if a.columns and a.to_real:
+        call.fail("columns cannot be made real", code="op-attribute", help="transpose them")
     given = call.args[0]
     parts = given.fields if isinstance(given, TupleInfo) else ()
     tensors = [p for p in parts if isinstance(p, TensorInfo)]
@@ -65,7 +75,8 @@ def infer(call: OpCall[FourierAttrs]) -> Info:
         call.fail(f"takes floats, got {first.dtype}", code="op-dtype")
     shape = _common_shape(call, [t.shape for t in tensors if t.shape is not None])
     known = None if shape is None or len(tensors) > sum(t.shape is not None for t in tensors) else shape
-    found = TensorInfo(known and (*known[:-1], a.results), first.dtype, first.ndim, first.vdevice)
+    made = known and tuple(a.results if n == len(known) + a.axis else d for n, d in enumerate(known))
+    found = TensorInfo(made, first.dtype, first.ndim, first.vdevice)
     return found if a.to_real else TupleInfo((found, found))
 
 
@@ -73,8 +84,9 @@ def _common_shape(call: OpCall[FourierAttrs], shapes: list[tuple[Dim, ...]]) -> 
     """The shape of the parts; complains of parts that differ, and of rows of another length."""
     math = DimMath(call.prover)
     for shape in shapes:
-        if not shape or math.equal(shape[-1], call.attrs.given) is False:
-            call.fail(f"rows must have {call.attrs.given} elements, the parts are {show_shape(shape)}")
+        a = call.attrs
+        if len(shape) < -a.axis or math.equal(shape[a.axis], a.given) is False:
+            call.fail(f"axis {a.axis} must have {a.given} elements, the parts are {show_shape(shape)}")
         first = shapes[0]
         if len(shape) != len(first) or any(math.equal(d, e) is False for d, e in zip(shape, first)):
             call.fail(f"both parts must have one shape, got {show_shape(first)} and {show_shape(shape)}")
@@ -87,18 +99,20 @@ def reference(inputs: Any, a: FourierAttrs) -> Any:
     dtype = inputs[0][0].dtype
     x = parts[0] + (1j * parts[1] if len(parts) == 2 else 0j)
     if not x.size:
-        empty = np.zeros((*x.shape[:-1], a.results), dtype)
+        empty = np.zeros([a.results if n == x.ndim + a.axis else d for n, d in enumerate(x.shape)], dtype)
         return empty if a.to_real else (empty, empty)
     if a.to_real:
         rows = np.fft.irfft(x if a.sign > 0 else x.conj(), a.length)
         return (rows * (a.length * a.scale)).astype(dtype)
-    spectrum = np.fft.fft(x) if a.sign < 0 else np.fft.ifft(x) * a.length
-    found = spectrum[..., : a.results] * a.scale
+    spectrum = np.fft.fft(x, axis=a.axis) if a.sign < 0 else np.fft.ifft(x, axis=a.axis) * a.length
+    found = spectrum.take(np.arange(a.results), a.axis) * a.scale
     return found.real.astype(dtype), found.imag.astype(dtype)
 
 
 def compute(inputs: Any, a: FourierAttrs, out: Any) -> Any:
-    """The kernel of lengths with small factors; others are decomposed, or else added up."""
+    """The kernels of lengths with small factors; others are decomposed, or else added up."""
+    if a.columns:
+        return transform_columns(inputs, a, out)
     if is_planned(transformed_length(a, len(inputs[0]))):
         return transform_rows(inputs, a, out)
     ends = k.index(0), k.index(a.length)
@@ -126,9 +140,9 @@ def gradient(b: Any, args: Any, a: FourierAttrs, out: Any, grad: Any) -> list[An
     info = out.fields[0]
     grads = [b.item(grad, n) for n in (0, 1)]
     if a.results < a.length:
-        wide = ((0, 0),) * (info.ndim - 1) + ((0, a.length - a.results),)
+        wide = tuple((0, a.length - a.results if n == info.ndim + a.axis else 0) for n in range(info.ndim))
         grads = [b.op("nn.pad", g, pad_width=wide) for g in grads]
-    found = b.op("fourier", b.tuple(*grads), length=a.length, sign=-a.sign, scale=a.scale)
+    found = b.op("fourier", b.tuple(*grads), length=a.length, sign=-a.sign, scale=a.scale, columns=a.columns)
     return [b.tuple(*(b.item(found, n) for n in range(len(args[0].struct_info.fields))))]
 
 
@@ -140,6 +154,7 @@ def _samples() -> tuple[Sample, ...]:
         Sample(((half, half),), FourierAttrs(8, 1, to_real=True), atol=1e-5),
         Sample(((half, half),), FourierAttrs(9, -1, to_real=True), atol=1e-5),
         Sample(((Arr((3, 17)),),), FourierAttrs(17), atol=1e-5),
+        Sample(((Arr(("n", 6, 17)), Arr(("n", 6, 17))),), FourierAttrs(6, 1, 0.5, 3, columns=True), atol=1e-5),
     )
 
 

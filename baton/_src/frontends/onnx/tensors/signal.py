@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.fourier import fourier
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -22,58 +23,51 @@ def dft(node: OnnxNode) -> Value:
     if x.shape is None:
         node.fail("the axes must be known", code="onnx-dynamic")
     size, one_sided, inverse = x.shape[axis], bool(node.attr("onesided", 0)), bool(node.attr("inverse", 0))
-    order = [a for a in range(rank - 1) if a != axis] + [axis, rank - 1]
-    back = [order.index(a) for a in range(rank)]
     known = None if lengths is None else g.numbers(lengths)
     if lengths is not None and known is None:
         node.fail("dft_length must be a constant, or a size", code="onnx-dynamic")
     wanted: Dim = size if known is None else known.reshape(-1)[0]
     if one_sided and inverse and known is None:
         wanted = 2 * (size - 1)
-    x = g.transpose(x, order)
     if isinstance(size, int) and isinstance(wanted, int):
-        return g.transpose(_transform(node, x, wanted, inverse, one_sided), back)
+        return _transform(node, x, axis, wanted, inverse, one_sided)
     if not g.prover.equal(size, wanted):
         node.fail(
             f"a transform of {size} elements with {wanted} frequencies must have known lengths", code="onnx-dynamic"
         )
-    return g.transpose(_of_open_length(node, x, size, inverse, one_sided), back)
+    order = [a for a in range(rank - 1) if a != axis] + [axis, rank - 1]
+    found = _of_open_length(node, g.transpose(x, order), size, inverse, one_sided)
+    return g.transpose(found, [order.index(a) for a in range(rank)])
 
 
-def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: bool) -> Value:
-    """The transform of [..., size, 1 or 2] along its last but one axis, cut or padded with zeros to `length`."""
-    g, shape = node.graph, x.shape
-    assert shape is not None
-    count = shape[-1]
+def _transform(node: OnnxNode, x: Value, axis: int, length: int, inverse: bool, one_sided: bool) -> Value:
+    """The transform along an axis of [..., 1 or 2], cut or padded with zeros to `length`."""
+    g, count = node.graph, x.shape[-1] if x.shape is not None else None
     if not isinstance(count, int) or count not in (1, 2):
         node.fail(f"the last axis must be known to hold 1 number (real) or 2 (complex), not {count}")
     if length < 1:
         node.fail(f"the transform of {x} would have length {length}, it must be 1 or more", code="op-shape")
     to_real = inverse and one_sided
-    parts = [_of_size(node, _part(node, x, n), length // 2 + 1 if to_real else length) for n in range(count)]
+    size = length // 2 + 1 if to_real else length
+    parts = [_of_size(node, _part(node, x, n), axis, size) for n in range(count)]
     if to_real and count == 1:
         parts.append(g.call("zeros_like", parts[0]))
-    found = g.call_many(
-        "fourier",
-        tuple(parts),
-        length=length,
-        sign=1 if inverse else -1,
-        scale=1 / length if inverse else 1.0,
-        kept=length // 2 + 1 if one_sided and not to_real else length,
-        to_real=to_real,
-    )
-    return g.call("stack", tuple(found), axis=len(shape) - 1)
+    sign, scale = (1, 1 / length) if inverse else (-1, 1.0)
+    kept = length // 2 + 1 if one_sided and not to_real else length
+    found = fourier(g, parts, axis, length=length, sign=sign, scale=scale, kept=kept, to_real=to_real)
+    return g.call("stack", tuple(found), axis=x.rank - 1)
 
 
-def _of_size(node: OnnxNode, x: Value, size: int) -> Value:
-    """Cut, or zeros appended, along the last axis."""
-    g, axis = node.graph, x.rank - 1
-    assert x.shape is not None
-    given = x.shape[axis]
-    assert isinstance(given, int)
+def _of_size(node: OnnxNode, x: Value, axis: int, size: int) -> Value:
+    """Cut, or zeros appended, along an axis."""
+    g = node.graph
+    given = x.shape[axis] if x.shape is not None else None
+    if not isinstance(given, int) or given == size:
+        return x
     if given > size:
         return g.call("strided_slice", x, axes=(axis,), begin=(0,), end=(size,), strides=(1,))
-    return g.call("nn.pad", x, pad_width=((0, 0),) * axis + ((0, size - given),)) if given < size else x
+    width = tuple((0, size - given if a == axis else 0) for a in range(x.rank))
+    return g.call("nn.pad", x, pad_width=width)
 
 
 def _product(node: OnnxNode, x: Value, real: Value, imaginary: Value) -> list[Value]:
@@ -137,7 +131,7 @@ def stft(node: OnnxNode) -> Value:
     frames = g.call("take", x, _frame_places(node, x.shape[1], length, step), axis=1)
     if window is not None:
         frames = g.call("multiply", frames, g.reshape(window, (length, 1)))
-    return _transform(node, frames, length, inverse=False, one_sided=bool(node.attr("onesided", 1)))
+    return _transform(node, frames, 2, length, inverse=False, one_sided=bool(node.attr("onesided", 1)))
 
 
 def _frame_places(node: OnnxNode, size: Dim, length: int, step: int) -> Value:

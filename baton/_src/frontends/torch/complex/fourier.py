@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from baton._src.frontends.graph_builder.fourier import fourier
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair
 from baton._src.frontends.torch.node import AtenNode, Converter
@@ -20,7 +20,7 @@ def from_real(node: AtenNode, x: Value, dims: Sequence[int], normalization: int,
     length = lengths[-1]
     kept = length // 2 + 1 if onesided else length
     scale = _scale(lengths, normalization)
-    found = Pair(*_along(node, [x], dims[-1] % x.rank, length=length, scale=scale, kept=kept))
+    found = Pair(*fourier(node.graph, [x], dims[-1] % x.rank, length=length, scale=scale, kept=kept))
     return _whole(node, found, dims[:-1], lengths[:-1], -1)
 
 
@@ -38,7 +38,7 @@ def to_real(node: AtenNode, x: Pair, dims: Sequence[int], normalization: int, la
     x = _whole(node, x, dims[:-1], lengths[:-1], 1)
     parts = [_of_size(node, p, last, length // 2 + 1) for p in (x.real, x.imag)]
     scale = _scale(lengths, normalization)
-    (found,) = _along(node, parts, last, length=length, sign=1, scale=scale, to_real=True)
+    (found,) = fourier(node.graph, parts, last, length=length, sign=1, scale=scale, to_real=True)
     return found
 
 
@@ -55,7 +55,7 @@ def _whole(node: AtenNode, x: Pair, dims: Sequence[int], lengths: Sequence[int],
     for place, (dim, length) in enumerate(zip(dims, lengths, strict=True)):
         parts = [x.real, x.imag]
         factor = 1.0 if place else scale
-        x = Pair(*_along(node, parts, dim % x.real.rank, length=length, sign=sign, scale=factor))
+        x = Pair(*fourier(node.graph, parts, dim % x.real.rank, length=length, sign=sign, scale=factor))
     return x
 
 
@@ -67,14 +67,6 @@ def _scale(lengths: Sequence[int], normalization: int) -> float:
     """PyTorch numbers its normalisations: none, by the square root of the number of elements, by that number."""
     count = math.prod(lengths)
     return {0: 1.0, 1: 1 / math.sqrt(count), 2: 1 / count}[normalization]
-
-
-def _along(node: AtenNode, parts: Sequence[Value], axis: int, **wanted: Any) -> Sequence[Value]:
-    """Every line along an axis transformed; `wanted` are the attributes of the operator `fourier`."""
-    g, rank = node.graph, parts[0].rank
-    order = [a for a in range(rank) if a != axis] + [axis]
-    found = g.call_many("fourier", tuple(g.transpose(p, order) for p in parts), **wanted)
-    return [g.transpose(p, [order.index(a) for a in range(rank)]) for p in found]
 
 
 FOURIER: dict[str, Converter] = {

@@ -19,6 +19,7 @@ import numpy as np
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.fourier_kernel.butterflies import Complex, Lines, butterfly, product, square
+from baton._src.ops.linalg.fourier_kernel.memory import Parts
 from baton._src.ops.linalg.fourier_kernel.plan import Plan, plan
 from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.ops.loop_nests import both, loop
@@ -32,103 +33,105 @@ VECTOR = 64
 """Bytes of the vectors that passes are written in."""
 
 
-Read = Callable[[PrimExpr], Complex]
-Write = Callable[[Lines, PrimExpr, Complex], Stmt]
-"""What a pass reads at a place, and the statement that writes what it has computed."""
-
-
-class Parts:
-    """A complex array in memory, as two flat buffers."""
-
-    def __init__(self, re: Buffer, im: Buffer) -> None:
-        self.re, self.im = re, im
-
-    def vector(self, at: PrimExpr, lanes: int) -> Complex:
-        """The elements from `at` on."""
-        index = (at if lanes == 1 else tir.Ramp(at, k.index(1), lanes),)
-        return Complex(tir.BufferLoad(self.re, index), tir.BufferLoad(self.im, index))
-
-    def spread(self, at: PrimExpr, lanes: int) -> Complex:
-        """One element in all lanes."""
-        return Complex(*(tir.Broadcast(tir.BufferLoad(b, (at,)), lanes) for b in (self.re, self.im)))
-
-    def put(self, at: PrimExpr, value: Complex) -> Stmt:
-        """Store vectors from `at` on."""
-        lanes = value.re.dtype.lanes
-        index = (at if lanes == 1 else tir.Ramp(at, k.index(1), lanes),)
-        return both(BufferStore(self.re, value.re, index), BufferStore(self.im, value.im, index))
-
-    def write(self, lines: Lines, at: PrimExpr, value: Complex) -> Stmt:
-        """`put` as where passes write."""
-        return self.put(at, value)
+Read = Callable[[PrimExpr, PrimExpr], Complex]
+Write = Callable[[Lines, PrimExpr, PrimExpr, Complex], Stmt]
+"""What a pass reads at a row and a column, and the statement that writes what it has computed there."""
 
 
 class Passes:
-    """The transform of `length` complex elements in memory."""
+    """Passes in one direction, and the constants of the kernel they are in."""
+
+    def __init__(self, sign: int, dtype: DataType) -> None:
+        self.dtype, self.sign, self.lanes = dtype, sign, VECTOR // dtype.itemsize
+        self.constants: list[tuple[Buffer, AnyArray]] = []
+
+    def columns(self, read: Read, write: Write, radices: tuple[int, ...], width: int, spare: list[Parts]) -> list[Stmt]:
+        """Transforms of the columns of a matrix, `width` of them, through the `spare` memory in turn."""
+        found, rest, before = [], prod(radices), 1
+        stages = radices or (1,)
+        for n, radix in enumerate(stages):
+            rest //= radix
+            target = write if n == len(stages) - 1 else self.writing(spare[n % 2], width)
+            found.append(self._pass(read, target, radix, rest, before, width))
+            read = self.reading(spare[n % 2], width)
+            before *= radix
+        return found
+
+    def reading(self, memory: Parts, width: int) -> Read:
+        """Whole vectors of a matrix in memory."""
+        return lambda row, column: memory.vector(row * k.index(width) + column, self.lanes)
+
+    def writing(self, memory: Parts, width: int) -> Write:
+        """Whole vectors into a matrix in memory."""
+        return lambda lines, row, column, value: memory.put(row * k.index(width) + column, value)
+
+    def _pass(self, read: Read, write: Write, radix: int, rest: int, before: int, width: int) -> Stmt:
+        """One pass over rows of `before` * `width` elements."""
+        turns = self.table(_turns(radix, rest, self.sign)) if rest > 1 else None
+
+        def at(p: PrimExpr, q: PrimExpr, column: PrimExpr) -> Stmt:
+            lines, size = Lines(), k.index(before)
+            x = [lines.complex(*read((p + k.index(rest * j)) * size + q, column)) for j in range(radix)]
+            stores = []
+            for f, y in enumerate(butterfly(lines, x, self.sign)):
+                place = p * k.index(radix) + k.index(f)
+                if turns is not None and f:
+                    y = product(lines, y, turns.spread(place, self.lanes))
+                stores.append(write(lines, place * size + q, column, y))
+            return lines.before(both(*stores))
+
+        def row(p: PrimExpr, q: PrimExpr) -> Stmt:
+            return loop(width // self.lanes, lambda chunk: at(p, q, chunk * k.index(self.lanes)), "chunk")
+
+        return _loop(rest, "p", lambda p: _loop(before, "q", lambda q: row(p, q)))
+
+    def table(self, values: AnyArray) -> Parts:
+        """Constants of the kernel."""
+        made = []
+        for part in (values.real, values.imag):
+            buffer = decl_buffer([k.index(values.size)], self.dtype, f"table{len(self.constants)}")
+            self.constants.append((buffer, np.ascontiguousarray(part.reshape(-1))))
+            made.append(buffer)
+        return Parts(*made)
+
+    def with_constants(self, body: Stmt) -> Stmt:
+        """The tables around the statement."""
+        for buffer, values in self.constants:
+            data = array(values.astype(buffer.dtype.numpy))
+            body = AllocateConst(buffer.data, buffer.dtype, buffer.shape, data, body)
+        return body
+
+
+class RowPasses(Passes):
+    """The transform of a row of `length` elements, as a matrix; results are times `scale`."""
 
     def __init__(self, length: int, sign: int, scale: float, dtype: DataType) -> None:
-        self.dtype, self.sign, self.lanes = dtype, sign, VECTOR // dtype.itemsize
+        super().__init__(sign, dtype)
         self.plan: Plan = plan(length, self.lanes)
-        self.length = length
         self.wide = tuple(-(-n // self.lanes) * self.lanes for n in (self.plan.a, self.plan.b))
         self.scale = scale
-        self.constants: list[tuple[Buffer, AnyArray]] = []
 
     @property
     def room(self) -> int:
         """Elements of each buffer."""
         return prod(self.wide)
 
-    def columns(self, read: Read, write: Write, radices: tuple[int, ...], size: int, spare: list[Parts]) -> list[Stmt]:
-        """Transforms along the rows of a matrix with `size` columns, through the `spare` memory in turn."""
-        found, rest = [], prod(radices)
-        stages = radices or (1,)
-        for n, radix in enumerate(stages):
-            rest //= radix
-            into = spare[n % 2]
-            found.append(self._pass(read, write if n == len(stages) - 1 else into.write, radix, rest, size))
-            read = self.reading(into)
-            size *= radix
-        return found
-
-    def reading(self, memory: Parts) -> Read:
-        """Whole vectors of an array."""
-        return lambda at: memory.vector(at, self.lanes)
-
-    def _pass(self, read: Read, write: Write, radix: int, rest: int, size: int) -> Stmt:
-        turns = self.table(_turns(radix, rest, self.sign)) if rest > 1 else None
-
-        def at(p: PrimExpr, chunk: PrimExpr) -> Stmt:
-            lines, place = Lines(), chunk * k.index(self.lanes)
-            x = [lines.complex(*read((p + k.index(rest * j)) * k.index(size) + place)) for j in range(radix)]
-            stores = []
-            for f, y in enumerate(butterfly(lines, x, self.sign)):
-                if turns is not None and f:
-                    y = product(lines, y, turns.spread(p * k.index(radix) + k.index(f), self.lanes))
-                stores.append(write(lines, (p * k.index(radix) + k.index(f)) * k.index(size) + place, y))
-            return lines.before(both(*stores))
-
-        def row(p: PrimExpr) -> Stmt:
-            return loop(size // self.lanes, lambda chunk: at(p, chunk), "chunk")
-
-        return row(k.index(0)) if rest == 1 else loop(rest, row, "p")
-
     def whole(self, read: Read, write: Write | None, first: Parts, second: Parts) -> tuple[list[Stmt], Parts]:
         """From rows of b columns to rows of a columns, both rounded up: the statements, and where the result is unless
         `write` is given. `read` may read `second`.
         """
-        a, b = self.plan.a, self.plan.b
-        table = self.table(_padded(_turns(a, b, self.sign, across=True) * self.scale, self.wide[1]))
+        a, b, (wide_a, wide_b) = self.plan.a, self.plan.b, self.wide
+        table = self.reading(self.table(_padded(_turns(a, b, self.sign, across=True) * self.scale, wide_b)), wide_b)
         target, other = (first, second) if len(self.plan.rows or (1,)) % 2 else (second, first)
 
-        def turned(lines: Lines, at: PrimExpr, value: Complex) -> Stmt:
-            return target.put(at, product(lines, value, table.vector(at, self.lanes)))
+        def turned(lines: Lines, row: PrimExpr, column: PrimExpr, value: Complex) -> Stmt:
+            return target.put(row * k.index(wide_b) + column, product(lines, value, table(row, column)))
 
-        down = self.columns(read, turned, self.plan.rows, self.wide[1], [first, second])
+        down = self.columns(read, turned, self.plan.rows, wide_b, [first, second])
         moved = [self._transposed(s, t) for s, t in ((target.re, other.re), (target.im, other.im))]
         landing = target if len(self.plan.columns or (1,)) % 2 else other
-        write = write or landing.write
-        across = self.columns(self.reading(other), write, self.plan.columns, self.wide[0], [target, other])
+        write = write or self.writing(landing, wide_a)
+        across = self.columns(self.reading(other, wide_a), write, self.plan.columns, wide_a, [target, other])
         return [*down, *moved, *across], landing
 
     def _transposed(self, source: Buffer, target: Buffer) -> Stmt:
@@ -148,22 +151,9 @@ class Passes:
 
         return loop(wide_a // lanes, lambda i: loop(wide_b // lanes, lambda j: block(i, j), "j"), "i")
 
-    def table(self, values: AnyArray) -> Parts:
-        """Constants of the kernel."""
-        made = []
-        for part in (values.real, values.imag):
-            buffer = decl_buffer([k.index(values.size)], self.dtype, f"table{len(self.constants)}")
-            self.constants.append((buffer, np.ascontiguousarray(part.reshape(-1))))
-            made.append(buffer)
-        return Parts(*made)
 
-    def with_constants(self, body: Stmt) -> Stmt:
-        """The tables around the statement."""
-        for buffer, values in self.constants:
-            body = AllocateConst(
-                buffer.data, buffer.dtype, buffer.shape, array(values.astype(buffer.dtype.numpy)), body
-            )
-        return body
+def _loop(extent: int, name: str, body: Callable[[PrimExpr], Stmt]) -> Stmt:
+    return body(k.index(0)) if extent == 1 else loop(extent, body, name)
 
 
 def _turns(a: int, b: int, sign: int, across: bool = False) -> AnyArray:

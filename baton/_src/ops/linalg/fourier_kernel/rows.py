@@ -10,24 +10,21 @@ Rows of an odd length are taken as complex.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.fourier_kernel.butterflies import Complex, Lines, constant, product
-from baton._src.ops.linalg.fourier_kernel.passes import Parts, Passes
+from baton._src.ops.linalg.fourier_kernel.memory import Parts, along, in_memory, load, over_rows, places, store
+from baton._src.ops.linalg.fourier_kernel.passes import Read, RowPasses, Write
 from baton._src.ops.linalg.fourier_kernel.roots import roots
-from baton._src.ops.loop_nests import both, local, loop
+from baton._src.ops.loop_nests import both, loop
 from baton._src.ops.precision import accumulator
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.stmt import BufferStore, For, ForKind, Stmt
-
-THREAD = 1 << 14
-"""Elements of rows that are worth a thread."""
+from baton._src.tir.stmt import BufferStore, Stmt
 
 
 def transform_rows(inputs: Any, a: Any, out: Any) -> Any:
@@ -53,54 +50,41 @@ class _Rows:
         """Whether two real elements are one complex one."""
         count = self.length // 2 if self.packed else self.length
         halved = 0.5 if self.packed and not a.to_real else 1.0
-        self.passes = Passes(count, a.sign, a.scale * halved, accumulator(ins[0].dtype))
+        self.passes = RowPasses(count, a.sign, a.scale * halved, accumulator(ins[0].dtype))
         self.count, self.lanes = count, self.passes.lanes
         self.row: tuple[PrimExpr, ...] = ()
 
     def whole(self) -> Stmt:
         """Rows in parallel, each in its own memory."""
-        dims = [k.index(d) for d in self.ins[0].shape[:-1]]
-        var = tir.Var("row", "int64")
-        rest, places = var, []
-        for dim in reversed(dims):
-            places.append(rest % k.divisor(dim))
-            rest = rest // k.divisor(dim)
-        self.row = tuple(reversed(places))
-        memory = [f"{name}_{part}" for name in ("first", "second") for part in ("re", "im")]
-        body = self._in_memory(memory, ())
-        total = prod(dims, start=k.index(1))
-        grain = max(1, THREAD // self.length)
-        found = For(var, k.index(0), total, ForKind.PARALLEL, body, annotations={"grain": grain})
-        return self.passes.with_constants(found)
 
-    def _in_memory(self, names: Sequence[str], made: tuple[Buffer, ...]) -> Stmt:
-        if not names:
-            first, second = Parts(*made[:2]), Parts(*made[2:])
-            return both(*self._steps(first, second))
-        room = self.passes.room + self.lanes
-        return local(names[0], (room,), self.passes.dtype, lambda b: self._in_memory(names[1:], (*made, b)))
+        def each(row: tuple[PrimExpr, ...]) -> Stmt:
+            self.row = row
+            return in_memory(self.passes.room + self.lanes, self.passes.dtype, self._steps)
 
-    def _steps(self, first: Parts, second: Parts) -> list[Stmt]:
-        plan, wide = self.passes.plan, self.passes.wide
+        return self.passes.with_constants(over_rows(self.ins[0].shape[:-1], self.length, each))
+
+    def _steps(self, first: Parts, second: Parts) -> Stmt:
+        plan, (wide_a, wide_b) = self.passes.plan, self.passes.wide
         found: list[Stmt] = []
-        read = self._read() if plan.b == wide[1] else None
+        read = self._read() if plan.b == wide_b else None
         if read is None:
             found += self._gathered(second)
-            read = self.passes.reading(second)
-        write = self._write() if plan.a == wide[0] else None
+            read = self.passes.reading(second, wide_b)
+        write = self._write() if plan.a == wide_a else None
         steps, landing = self.passes.whole(read, write, first, second)
         found += steps
         if write is None:
             found += self._results(landing, second if landing is first else first)
-        return found
+        return both(*found)
 
     # ------------------------------------------------------------------------------------------ before the passes
 
-    def _read(self) -> Callable[[PrimExpr], Complex] | None:
+    def _read(self) -> Read | None:
         """What the first pass reads: the operand itself, if that takes no more than loads."""
         if self.a.to_real or (len(self.ins) == 1 and not self.packed):
             return None
-        return lambda at: self._element(at, self.lanes)
+        width = k.index(self.passes.wide[1])
+        return lambda row, column: self._element(row * width + column, self.lanes)
 
     def _element(self, at: PrimExpr, lanes: int) -> Complex:
         """Elements of what the passes transform."""
@@ -161,18 +145,18 @@ class _Rows:
         return [memory.put(zero, Complex(first, constant(0.0, first))), *([loop(half, element, "f")] if half else [])]
 
     def _load(self, buffer: Buffer, at: PrimExpr, lanes: int, stride: int = 1) -> PrimExpr:
-        found = tir.BufferLoad(buffer, (*self.row, places(at, lanes, stride)))
-        return found if buffer.dtype == self.passes.dtype else tir.Cast(self.passes.dtype.with_lanes(lanes), found)
+        return load(buffer, self.row, places(at, lanes, stride), self.passes.dtype)
 
     # ------------------------------------------------------------------------------------------- after the passes
 
-    def _write(self) -> Callable[[Lines, PrimExpr, Complex], Stmt] | None:
+    def _write(self) -> Write | None:
         """Where the last pass writes: the result itself, if that takes no more than stores."""
+        width = k.index(self.passes.wide[0])
         if self.a.to_real and self.packed:
-            return lambda lines, at, value: self._interleaved(at, value)
+            return lambda lines, row, column, value: self._interleaved(row * width + column, value)
         if self.packed or self.a.to_real or self.kept != self.length or len(self.ins) == 1:
             return None
-        return lambda lines, at, value: self._put(at, value)
+        return lambda lines, row, column, value: self._put(row * width + column, value)
 
     def _put(self, at: PrimExpr, value: Complex) -> Stmt:
         return both(*(self._store(b, at, part) for b, part in zip(self.outs, value)))
@@ -185,11 +169,7 @@ class _Rows:
         return self._store(self.outs[0], at * k.index(2), tir.Shuffle(tuple(value), order))
 
     def _store(self, buffer: Buffer, at: PrimExpr, value: PrimExpr) -> Stmt:
-        lanes = value.dtype.lanes
-        same = buffer.dtype == self.passes.dtype
-        return BufferStore(
-            buffer, value if same else tir.Cast(buffer.dtype.with_lanes(lanes), value), (*self.row, places(at, lanes))
-        )
+        return store(buffer, self.row, places(at, value.dtype.lanes), value)
 
     def _results(self, source: Parts, spare: Parts) -> list[Stmt]:
         """The transform in memory, in rows of whole vectors, as the results."""
@@ -201,7 +181,7 @@ class _Rows:
         if self.packed and not self.a.to_real:
             return [*found, *self._apart(source)]
         put, count = (self._interleaved, self.count) if self.packed else (self._put, self.kept)
-        copied = along(count, self.lanes, lambda at, lanes: put(at, vector(source, at, lanes)))
+        copied = along(count, self.lanes, lambda at, lanes: put(at, source.vector(at, lanes)))
         return [*found, copied, *self._real_ends()]
 
     def _joined(self, source: Parts, target: Parts) -> Stmt:
@@ -210,7 +190,7 @@ class _Rows:
 
         def row(u: PrimExpr) -> Stmt:
             def part(at: PrimExpr, width: int) -> Stmt:
-                return target.put(u * k.index(plan.a) + at, vector(source, u * k.index(wide) + at, width))
+                return target.put(u * k.index(plan.a) + at, source.vector(u * k.index(wide) + at, width))
 
             return along(wide, lanes, part)
 
@@ -220,12 +200,12 @@ class _Rows:
         """(z[f] + y) - i root^f (z[f] - y), y the conjugate of z[h - f]; z is half as large already."""
         half = k.index(self.count)
         zero = k.index(0)
-        again = z.put(half, vector(z, zero, 1))
+        again = z.put(half, z.vector(zero, 1))
 
         def part(at: PrimExpr, lanes: int) -> Stmt:
             lines = Lines()
-            x = lines.complex(*vector(z, at, lanes))
-            y = lines.complex(*(_reversed(v) for v in vector(z, half - at - k.index(lanes - 1), lanes)))
+            x = lines.complex(*z.vector(at, lanes))
+            y = lines.complex(*(_reversed(v) for v in z.vector(half - at - k.index(lanes - 1), lanes)))
             even = Complex(x.re + y.re, x.im - y.im)
             odd = product(lines, Complex(x.im + y.im, y.re - x.re), self._root(at, lanes))
             return lines.before(self._put(at, Complex(even.re + odd.re, even.im + odd.im)))
@@ -261,31 +241,9 @@ class _Rows:
         """The roots of the whole length from `at` on."""
         if self._roots is None:
             self._roots = self.passes.table(roots(self.length, self.a.sign)[: self.count + 1])
-        return vector(self._roots, at, lanes)
+        return self._roots.vector(at, lanes)
 
     _roots: Parts | None = None
-
-
-def places(at: PrimExpr, lanes: int, stride: int = 1) -> PrimExpr:
-    """`lanes` places from `at` on."""
-    return at if lanes == 1 else tir.Ramp(at, k.index(stride), lanes)
-
-
-def vector(parts: Parts, at: PrimExpr, lanes: int) -> Complex:
-    """Elements of an array in memory."""
-    return Complex(*(tir.BufferLoad(b, (places(at, lanes),)) for b in (parts.re, parts.im)))
-
-
-def along(count: int, lanes: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
-    """`body(at, lanes)` for whole vectors, then for smaller ones."""
-    whole, rest = divmod(count, lanes)
-    found = [loop(whole, lambda chunk: body(chunk * k.index(lanes), lanes), "chunk")] if whole else []
-    at = whole * lanes
-    while rest:
-        width = 1 << (rest.bit_length() - 1)
-        found.append(body(k.index(at), width))
-        at, rest = at + width, rest - width
-    return both(*found)
 
 
 def _reversed(value: PrimExpr) -> PrimExpr:
