@@ -14,6 +14,10 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("driver.tvm_names.tuning.auto_scheduler.workload_registry", workload_key_to_tensors="made_workload"),
         **names("driver.tvm_names.tuning.auto_scheduler.scheduler", "TaskScheduler"),
         **names(
+            "driver.tvm_names.tuning.auto_scheduler.callbacks",
+            "LogEstimatedLatency PrintTableInfo TaskSchedulerCallback",
+        ),
+        **names(
             "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"
         ),
         **names("driver.tvm_names.tuning.auto_scheduler.options", "PythonBasedMeasureCallback"),

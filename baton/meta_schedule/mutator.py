@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "Mutator"),
         **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyMutator="Mutator"),
+        **renamed("driver.tvm_names.tuning.meta_schedule.default_parts", create="mutators"),
     },
     before=wire,
 )

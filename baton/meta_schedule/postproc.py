@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
             "driver.tvm_names.tuning.meta_schedule.cpu_postprocs",
             "DisallowDynamicLoop RewriteParallelVectorizeUnroll RewriteReductionBlock",
         ),
+        **renamed("driver.tvm_names.tuning.meta_schedule.default_parts", create="postprocs"),
     },
     before=wire,
 )

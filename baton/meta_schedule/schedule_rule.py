@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = attach(
             "AddRFactor AutoInline InlineConstantScalars MultiLevelTiling ParallelizeVectorizeUnroll "
             "RandomComputeLocation ReuseType",
         ),
+        **renamed("driver.tvm_names.tuning.meta_schedule.default_parts", create="rules"),
     },
     before=wire,
 )

@@ -191,3 +191,25 @@ def test_scripts_hear_of_measurements_and_write_lines_themselves(tmp_path: Path)
     task.tune(auto_scheduler.TuningOptions(1, runner=RUNNER, measure_callbacks=callbacks))
     read = map(auto_scheduler.measure_record.load_record_from_string, lines)
     assert list(read) == list(auto_scheduler.load_records(log)) != []
+
+
+def test_callbacks_are_told_of_each_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the callbacks of task schedulers, which were refused: TVM's own two, and one of a script."""
+
+    class Mine(auto_scheduler.TaskSchedulerCallback):
+        def __init__(self) -> None:
+            self.rounds: list[tuple[int, int]] = []
+
+        def post_tune(self, task_scheduler: Any, task_id: int) -> None:
+            self.rounds.append((task_id, task_scheduler.ct))
+
+    tasks = [auto_scheduler.SearchTask(matmul_add, (n, n, "float32"), target=TARGET) for n in (4, 8)]
+    mine, log = Mine(), tmp_path / "latency.tsv"
+    callbacks = [auto_scheduler.PrintTableInfo(), auto_scheduler.LogEstimatedLatency(log), mine]
+    scheduler = auto_scheduler.TaskScheduler(tasks, [1, 2], callbacks=callbacks)
+    scheduler.tune(options(2, tmp_path / "log.json"))
+    assert sorted(mine.rounds, key=lambda pair: pair[1]) == mine.rounds
+    assert (mine.rounds[-1][1], scheduler.task_cts) == (2, [1, 1])
+    assert scheduler.cur_score == scheduler.best_costs[0] + 2 * scheduler.best_costs[1]
+    assert "Next task: 0" in capsys.readouterr().out
+    assert log.read_text("utf-8").splitlines()[-1].endswith("Trials\t2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from baton import meta_schedule as ms
 from baton import tir
@@ -99,3 +100,15 @@ def test_copies_for_reading_and_open_loops() -> None:
     assert {"twice_local", "B_local"} <= {n.name_hint for n in post_order(made.func.body) if isinstance(n, st.Block)}
     np.testing.assert_allclose(outcome(made.func), outcome(product), rtol=1e-5)
     assert P.DisallowDynamicLoop().apply(made)
+
+
+def test_rules_by_their_kind() -> None:
+    """Guards `create`, with which scripts put rules of their own beside TVM's."""
+    rules = ms.ScheduleRule.create("llvm")
+    assert [type(rule) for rule in rules] == [type(rule) for rule in ms.schedule_rule.create("llvm")]
+    space = ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=ms.Postproc.create("llvm"), mutator_probs={})
+    context = ms.TuneContext(mod=IRModule({"main": product}), target=Target("llvm -num-cores=2"), space_generator=space)
+    assert len(context.generate_design_space()) > 1
+    assert ms.Mutator.create("llvm") == ms.mutator.create("llvm") == {}
+    with pytest.raises(ValueError, match="no schedule rules for 'cuda'"):
+        ms.ScheduleRule.create("cuda")

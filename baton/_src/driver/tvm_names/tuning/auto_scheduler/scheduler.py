@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from baton._src.driver.tuning.runs import Run, Runner
+from baton._src.driver.tvm_names.tuning.auto_scheduler.callbacks import TaskSchedulerCallback
 from baton._src.driver.tvm_names.tuning.auto_scheduler.options import PythonBasedMeasureCallback, TuningOptions
 from baton._src.driver.tvm_names.tuning.auto_scheduler.policies import SketchPolicy
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import MeasureInput, MeasureResult, load_records
@@ -42,9 +43,9 @@ class TaskScheduler:
         beta: float = 2,
         gamma: float = 0.5,
         backward_window_size: int = 3,
-        callbacks: None = None,
+        callbacks: Sequence[TaskSchedulerCallback] | None = None,
     ) -> None:
-        refuse_given(objective_func=objective_func, load_model_file=load_model_file, callbacks=callbacks)
+        refuse_given(objective_func=objective_func, load_model_file=load_model_file)
         if strategy not in STRATEGIES:
             help = " or ".join(STRATEGIES)
             raise fail("api", f"there is no strategy {strategy!r}", help=help, kind=ValueError)
@@ -53,11 +54,31 @@ class TaskScheduler:
         if len(self.task_weights) != len(self.tasks):
             raise fail("api", f"{len(self.tasks)} tasks have {len(self.task_weights)} weights", kind=ValueError)
         self.strategy = strategy
+        self.callbacks = list(callbacks or ())
+        self.task_cts = [0] * len(self.tasks)
+        """How many rounds each task had."""
+        self.ct = 0
+        """How many records were measured in all."""
         self.searches = [Search(task, Random(number)) for number, task in enumerate(self.tasks)]
         self._turn = -1
         self._patience: int | None = None
         if load_log_file is not None:
             self.take(load_log_file)
+
+    @property
+    def best_costs(self) -> list[float]:
+        """Seconds of the fastest kernel of each task; infinite before one is measured."""
+        return [search.best for search in self.searches]
+
+    @property
+    def measured(self) -> list[int]:
+        """How many records of each task were measured."""
+        return [len(search.seen) for search in self.searches]
+
+    @property
+    def cur_score(self) -> float:
+        """The program's seconds: the fastest of each task, times its weight."""
+        return sum(cost * weight for cost, weight in zip(self.best_costs, self.task_weights))
 
     def take(self, log_file: str | Path) -> None:
         """Start from the measurements of a log, those of other tasks left aside."""
@@ -88,7 +109,13 @@ class TaskScheduler:
         with Runner(tune_option.builder.timeout + tune_option.runner.timeout) as runner:
             while left > 0 and (alive := [i for i, s in enumerate(self.searches) if not s.is_over]):
                 self._turn = self._next(alive)
-                left -= self._round(self.searches[self._turn], min(share, left), tune_option, runner)
+                for told in self.callbacks:
+                    told.pre_tune(self, self._turn)
+                count = self._round(self.searches[self._turn], min(share, left), tune_option, runner)
+                left, self.ct = left - count, self.ct + count
+                self.task_cts[self._turn] += 1
+                for told in self.callbacks:
+                    told.post_tune(self, self._turn)
         for search in self.searches:
             if search.why and not search.measured:
                 warnings.warn(f"{search.task.desc}: no candidate could be run: {search.why}", stacklevel=2)

@@ -9,9 +9,12 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
+from baton._src.driver.wiring import later
 from baton._src.tir.schedule.handles import BlockRV
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.traces.trace import Trace
+
+_DEFAULTS = "baton._src.driver.tvm_names.tuning.meta_schedule.default_parts"
 
 
 class _Part:
@@ -26,7 +29,9 @@ class _Part:
 
 
 class ScheduleRule(_Part):
-    """A rule that generates schedules of a block."""
+    """A rule that generates schedules of a block. `create("llvm")` gives TVM's for CPUs."""
+
+    create = staticmethod(later(_DEFAULTS, "rules"))
 
     def apply(self, sch: Schedule, block: BlockRV) -> Sequence[Schedule]:
         """The schedules that there are of the block: the one given, changed, copies of it, or as it is."""
@@ -34,7 +39,9 @@ class ScheduleRule(_Part):
 
 
 class Postproc(_Part):
-    """The final transformation of each candidate."""
+    """The final transformation of each candidate. `create("llvm")` gives TVM's for CPUs."""
+
+    create = staticmethod(later(_DEFAULTS, "postprocs"))
 
     def apply(self, sch: Schedule) -> bool:
         """Change the schedule; whether it may be measured."""
@@ -42,7 +49,9 @@ class Postproc(_Part):
 
 
 class Mutator(_Part):
-    """A mutation of a candidate."""
+    """A mutation of a candidate. `create("llvm")` gives TVM's for CPUs."""
+
+    create = staticmethod(later(_DEFAULTS, "mutators"))
 
     def apply(self, trace: Trace) -> Trace | None:
         """The steps with other decisions; None if there are none."""
