@@ -47,7 +47,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import FuncStructInfo
-from baton._src.runtime.value_errors import describe
+from baton._src.runtime.value_errors import argument_count, describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer
@@ -84,7 +84,7 @@ class Interpreter:
         closure = self._named.of_module(name)
         params = closure.definition.params
         if len(args) != len(params):
-            raise fail("argument-count", f"{name} takes {len(params)} arguments; {len(args)} given")
+            argument_count(name, len(params), len(args), [p.name_hint for p in params])
         found = tuple(numbers_as_declared(from_host(a), p.struct_info_) for a, p in zip(args, params))
         return run(self.call(closure, found))
 
@@ -124,7 +124,7 @@ class Interpreter:
         """The frame of a call: captured variables, then the parameters, with the signature checked."""
         function = closure.definition
         if len(args) != len(function.params):
-            raise fail("argument-count", f"{closure.name} takes {len(function.params)} arguments; {len(args)} given")
+            argument_count(closure.name, len(function.params), len(args), [p.name_hint for p in function.params])
         if function not in self._unread:
             self._unread[function] = unread_calls(function)
         frame = Frame(dict(closure.frame.values), dict(closure.frame.shapes), self._unread[function])

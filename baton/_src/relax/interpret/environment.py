@@ -8,7 +8,8 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.nodes import Call, Function, Var
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo
+from baton._src.runtime.value_errors import argument_count
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import FloatImm, IntImm
@@ -59,7 +60,10 @@ class PartialClosure(Closure):
     __slots__ = ()
 
     def called(self, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """The function to call instead, and the arguments to call it with."""
+        """The function to call instead, and the arguments to call it with; those captured are none of its caller's."""
+        expected = self.info.params if isinstance(self.info, FuncStructInfo) else None
+        if expected is not None and len(args) != len(expected):
+            argument_count(self.name, len(expected), len(args))
         return self.function, (*args, *self.captured)
 
 

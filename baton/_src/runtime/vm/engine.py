@@ -136,8 +136,16 @@ class Engine:
         return Closure(entry.name, number, (), self._invoke_value, entry.info)
 
     def _invoke_value(self, closure: Closure, args: tuple[Any, ...]) -> Any:
-        values = tuple([from_host(a) for a in args])
-        return self.invoke(closure.function, (*values, *closure.captured))
+        values = [from_host(a) for a in args]
+        return self.invoke(closure.function, self._with_captured(closure, values))
+
+    def _with_captured(self, closure: Closure, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of a closure's function: those given, and those captured, of which a caller knows nothing."""
+        entry = self.executable.functions[closure.function]
+        own = len(entry.params) - len(closure.captured)
+        if closure.captured and entry.params and len(args) != own:
+            argument_count(entry.name, own, len(args), entry.params[:own])
+        return (*args, *closure.captured)
 
     def _operand_value(self, operand: Operand) -> Any:
         match operand.kind:
@@ -211,10 +219,10 @@ class Engine:
         """The bytecode function of a function value, with its arguments; for any other function None and its result."""
         _machine, function, *args = values
         if isinstance(function, Closure) and function.invoke == self._invoke_value:
-            args += function.captured
+            whole = self._with_captured(function, args)
             if self.executable.functions[function.function].kind == "vm":
-                return function.function, args
-            return None, self.invoke(function.function, tuple(args))
+                return function.function, whole
+            return None, self.invoke(function.function, whole)
         if not callable(function):
             raise mismatch("call", "a function", describe(function))
         return None, self._host_call(getattr(function, "name", "closure"), function, args)
