@@ -81,7 +81,7 @@ def test_calls_read_back(definition: Any) -> None:
             args, attrs = definition.relay_to_relax(args, attrs)
         builder = BlockBuilder()
         with builder.function("main", pure=definition.pure):
-            result = builder.emit(Call(definition.relax_op, args, attrs))
+            result = builder.emit(Call(definition.relax_op, args, attrs and attrs.in_relax()))
             builder.emit_func_output(result, arguments.params)
         module = builder.get()
         assert_structural_equal(load(script(module, show_meta=True), check_well_formed=False), module)
