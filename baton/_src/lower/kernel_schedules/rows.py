@@ -67,7 +67,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 def emit_stages(kernel: Kernel, stages: Any, target: Target) -> st.Stmt:
     """Statements for a list of stages."""
-    parts = [_emit(group, kernel, target) for group in _groups(stages)]
+    parts = [_emit(group, kernel, target) for group in _groups(stages, target)]
     if not parts:
         return st.Evaluate(tir.IntImm("int32", 0))
     return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
@@ -85,37 +85,37 @@ class Group:
     opaque: Opaque | None = None
 
 
-def _groups(stages: Any) -> list[Group]:
+def _groups(stages: Any, target: Target) -> list[Group]:
     groups: list[Group] = []
     for stage in stages:
         if isinstance(stage, Opaque):
             groups.append(Group(0, opaque=stage))
             continue
         if groups and groups[-1].opaque is None:
-            depth = _joint_depth(groups[-1], stage)
+            depth = _joint_depth(groups[-1], stage, target)
             if depth > 0:
                 groups[-1].depth = depth
                 groups[-1].stages.append(stage)
                 continue
-        groups.append(Group(_own_depth(stage), [stage]))
+        groups.append(Group(_own_depth(stage, target), [stage]))
     return groups
 
 
-def _own_depth(stage: Stage) -> int:
+def _own_depth(stage: Stage, target: Target) -> int:
     """How many leading axes may form the row index: all, unless the last spatial axis is to be vectorised."""
-    if stage.reduce and not along_reduction(merge_trailing(stage)):
+    if stage.reduce and not along_reduction(merge_trailing(stage), target):
         return max(0, len(stage.spatial) - 1)
     return len(stage.spatial)
 
 
-def _joint_depth(group: Group, stage: Stage) -> int:
+def _joint_depth(group: Group, stage: Stage, target: Target) -> int:
     """The number of leading axes that `stage` can share with the group; 0 keeps it separate."""
     written = {s.buffer for s in group.stages}
     if not (written & stage.reads) or any(stage.buffer in s.reads | {s.buffer} for s in group.stages):
         return 0
     if not any(s.reduce for s in (*group.stages, stage)):
         return 0
-    depth = min(group.depth, _own_depth(stage))
+    depth = min(group.depth, _own_depth(stage, target))
     first = group.stages[0]
     while depth > 0 and not all(same(a.extent, b.extent) for a, b in zip(first.spatial[:depth], stage.spatial[:depth])):
         depth -= 1
@@ -196,7 +196,7 @@ def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
 
 
 def _single_reduction(stage: Stage, target: Target) -> st.Stmt:
-    depth = _own_depth(stage)
+    depth = _own_depth(stage, target)
     body = reduction(_below(stage, depth), target)
     return parallel_rows(stage.spatial[:depth], _stage_work(stage, depth), body, target.num_cores)
 

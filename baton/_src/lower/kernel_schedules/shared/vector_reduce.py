@@ -41,31 +41,44 @@ UNROLL_POINTS = 16
 """Windows of up to this many points are unrolled."""
 
 
-def along_reduction(stage: Stage) -> bool:
+def along_reduction(stage: Stage, target: Target) -> bool:
     """Whether to vectorise the last reduced axis rather than the last spatial axis."""
     if not stage.reduce:
         return False
     if not stage.spatial:
         return True
-    return _score(stage, stage.reduce[-1]) > _score(stage, stage.spatial[-1])
+    inner, outer = stage.reduce[-1], stage.spatial[-1]
+    fills_no_vector = inner.size is not None and inner.size < _lanes(stage, target)
+    if fills_no_vector and _moves(stage, outer) > 0 and not _is_short(outer):
+        return False
+    return _score(stage, inner) > _score(stage, outer)
+
+
+def _lanes(stage: Stage, target: Target) -> int:
+    return max(2, target.lanes(max(16, stage.buffer.dtype.bits)))
+
+
+def _moves(stage: Stage, axis: Axis) -> float:
+    """The number of contiguous loads along the axis minus the strided ones."""
+    moves = [step(load, axis) for load in stage.loads]
+    return sum(1.0 if move == 1 else 0.25 if move == 0 else -2.0 for move in moves)
+
+
+def _is_short(axis: Axis) -> bool:
+    return axis.size is not None and axis.size < 4
 
 
 def _score(stage: Stage, axis: Axis) -> float:
-    """The number of contiguous loads along the axis minus the strided ones; short axes score little."""
-    score = 0.0
-    for load in stage.loads:
-        move = step(load, axis)
-        score += 1.0 if move == 1 else 0.25 if move == 0 else -2.0
-    size = axis.size
-    return score - (100 if size is not None and size < 4 else 3 if size is not None and size < 8 else 0)
+    """What moving along the axis is worth; short axes score little."""
+    return _moves(stage, axis) - (100 if _is_short(axis) else 3 if axis.size is not None and axis.size < 8 else 0)
 
 
 def reduction(stage: Stage, target: Target) -> st.Stmt:
     """The loops of the stage, over its spatial axes that the given outer loops leave, and its reduced axes."""
     stage = merge_trailing(stage)
-    lanes = max(2, target.lanes(max(16, stage.buffer.dtype.bits)))
+    lanes = _lanes(stage, target)
     size = stage.reduce[-1].size
-    if along_reduction(stage) and (size is None or size >= lanes):
+    if along_reduction(stage, target) and (size is None or size >= lanes):
         return nest(stage.spatial, _partial_results(stage, lanes))
     if stage.spatial:
         wide = _side_by_side(stage, lanes)

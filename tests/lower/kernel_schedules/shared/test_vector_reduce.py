@@ -1,0 +1,62 @@
+"""Which axis of a reduction is vectorised where its terms are too few for a vector: the neighbouring results, if they
+read neighbours. Each result would be a loop of its own otherwise (a depthwise convolution of 9 taps took 12 to 40
+times as long).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules import rows
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import For, ForKind
+from tests.codegen.native_run import HOST, build, call, random_array
+
+AVX512 = Target("llvm -mcpu=znver4")
+
+
+def _depthwise(channels: int, points: int, taps: int) -> PrimFunc:
+    x, w = placeholder((channels, points), "float32", "x"), placeholder((channels, taps), "float32", "w")
+    r, left = reduce_axis((0, taps), "r"), taps // 2
+
+    def seen(c, i):  # type: ignore[no-untyped-def]
+        inside = ops.logical_and(i + r >= left, i + r < points + left)
+        return if_then_else(inside, x[c, i + r - left], ops.const(0.0, "float32"))
+
+    y = compute((channels, points), lambda c, i: reduction.sum(seen(c, i) * w[c, r], r), "y")
+    return create_prim_func([x, w, y])
+
+
+def _vectors(func: PrimFunc) -> list[int]:
+    found = [n for n in post_order(func.body) if isinstance(n, For) and n.kind is ForKind.VECTORIZED]
+    return [int(n.extent.value) for n in found]
+
+
+@pytest.mark.parametrize(("points", "taps"), [(14, 9), (7, 9), (7, 7), (40, 12)])
+def test_few_taps_of_neighbours(points: int, taps: int) -> None:
+    func = _depthwise(3, points, taps)
+    made = rows.apply(func, AVX512)
+    assert isinstance(made, PrimFunc)
+    assert _vectors(made) == [points]
+    x, w, y = random_array((3, points), "float32"), random_array((3, taps), "float32"), np.zeros((3, points), "float32")
+    here = rows.apply(func, HOST)
+    assert isinstance(here, PrimFunc)
+    assert call(build(here, checked=True), here, x, w, y) is None
+    expected = [np.convolve(np.pad(a, taps // 2), b[::-1], "valid")[:points] for a, b in zip(x, w)]
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_few_terms_of_each_row_alone() -> None:
+    """Neighbouring rows are far apart: vectors of them would gather."""
+    x, r = placeholder((40, 9), "float32", "x"), reduce_axis((0, 9), "r")
+    made = rows.apply(create_prim_func([x, compute((40,), lambda i: reduction.sum(x[i, r], r), "y")]), AVX512)
+    assert isinstance(made, PrimFunc)
+    assert _vectors(made) == []
