@@ -70,6 +70,19 @@ def test_residuals_pools_joins_and_means_follow() -> None:
     assert layouts(after) == ["NCHW", "NCHW16c", "NCHW16c"]
 
 
+def test_borders_around_maps_stay_in_blocks() -> None:
+    """A constant border around the two axes of the map."""
+
+    def build(b: Any, x: Any) -> Any:
+        wide = b.emit(R.nn.pad(conv(b, x, 32, 3), [0, 0, 0, 0, 1, 2, 0, 1], pad_value=1.5))
+        return conv(b, wide, 16, 32, 1)
+
+    before = program([tensor("x", 1, 3, 6, 5)], build)
+    after = check(blocked, before, *arrays((1, 3, 6, 5)), rtol=1e-3)
+    assert called(after)[:3] == ["nn.conv2d", "nn.pad", "nn.conv2d"]
+    assert layouts(after) == ["NCHW", "NCHW16c"]
+
+
 def test_axes_counted_from_the_end() -> None:
     """Values in blocks have an axis more at their end."""
 

@@ -105,7 +105,7 @@ class _Blocker(BindingRewriter):
                 attrs = call.attrs.with_attrs(axis=MAP_AXES)  # they may be counted from an end that moves
                 new = Call(call.op, (self._in_blocks(call.args[0]),), attrs, span=call.span)
             case Role.PADDING:
-                width = [n for pair in (*call.attrs.pad_width, (0, 0)) for n in pair]
+                width = [n for pair in (*call.attrs.pairs, (0, 0)) for n in pair]
                 attrs = call.attrs.with_attrs(pad_width=width)
                 new = Call(call.op, (self._in_blocks(call.args[0]),), attrs, span=call.span)
             case Role.SCALING:

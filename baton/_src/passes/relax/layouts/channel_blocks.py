@@ -218,8 +218,8 @@ def _folds_map(attrs: Any) -> bool:
 
 def _widens_map(attrs: Any) -> bool:
     """Whether a border lies around the two axes of the map only, and holds one number."""
-    width = attrs.pad_width
-    return len(width) == 4 and width[:2] == ((0, 0), (0, 0)) and attrs.pad_mode == "constant"
+    pairs = attrs.pairs
+    return len(pairs) == 4 and pairs[:2] == ((0, 0), (0, 0)) and attrs.pad_mode == "constant"
 
 
 def _is_single(value: Any) -> bool:
