@@ -69,9 +69,12 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     BYOC: {
         "contrib": (
             "dnnl ethosu coreml_runtime cblas_extern cublaslt cusparse cuda hipblas miopen rocblas thrust "
-            "nnpack fbgemm libtorch spirv sdaccel stackvm cmsisnn ethosn msc mrvl vllm target tf_op mxnet torch"
+            "nnpack fbgemm libtorch spirv sdaccel stackvm cmsisnn ethosn msc mrvl vllm target tf_op mxnet"
         ),
         "driver.tvmc": "composite_target extensions",
+    },
+    'PyTorch runs on baton by torch.compile(model, backend="baton"); relay.frontend.from_pytorch imports models': {
+        "contrib": "torch",
     },
     "TVM v0.19 has none either: ask tvmc (TVMCException), tvmc.shape_parser, tvmc.target and tvmc.transform": {
         "driver.tvmc": "common",
