@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from baton._src.driver.tvm_names.targets import VirtualDevice
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
@@ -18,9 +20,11 @@ from baton._src.relay.nodes import Call, Constant, Function, Let, Var, var
 from baton._src.relay.text.parser import parse
 from baton._src.relay.text.printer import astext
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.device import Device
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import array
 from tests.relay.programs import NAT, read, read_module
+from tests.relay.rare_expressions import op as call
 from tests.relay.strategies import modules
 
 
@@ -144,3 +148,52 @@ def test_scalars_of_the_metadata_stay_scalars(number: float, dtype: str) -> None
     """Those that the text has no literal for came back as vectors of one element."""
     module = infer_type(IRModule({"main": Function([], Constant(array(np.asarray(number, DataType(dtype).numpy))))}))
     assert_structural_equal(module, parse(astext(module), CATALOGUE))
+
+
+def quantized(x: Var) -> Call:
+    """The zero point is int32 beside float32; it was read as 3f."""
+    return call("qnn.quantize", x, Constant(array(np.float32(0.5))), Constant(array(np.int32(3))))
+
+
+def chosen_by_numbers(x: Var) -> Call:
+    """The branches do not have the condition's dtype."""
+    return Call(CATALOGUE.relay("where"), [x, Constant(array(np.int32(1))), Constant(array(np.int32(2)))])
+
+
+def unnamed_twice(x: Var) -> Let:
+    """The second one hid the first, which is used behind it."""
+    first, second = Var("_"), Var("_")
+    return Let(
+        first,
+        x,
+        Let(second, Call(CATALOGUE.relay("negative"), [x]), Call(CATALOGUE.relay("subtract"), [first, second])),
+    )
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+@pytest.mark.parametrize(
+    "make",
+    [
+        quantized,
+        chosen_by_numbers,
+        unnamed_twice,
+        lambda x: call("on_device", x, virtual_device=Device(1, 0), constrain_result=True),
+        lambda x: call("on_device", x, virtual_device=VirtualDevice(Device(2, 1))),
+    ],
+    ids=["quantized", "chosen by numbers", "unnamed twice", "device", "virtual device"],
+)
+def test_built_programs(make: Callable[[Var], Any]) -> None:
+    """Guards what a text cannot say in words of its own: dtypes of literals, names that two variables have, devices."""
+    x = var("x", shape=(2,))
+    module = infer_type(IRModule.from_expr(Function([x], make(x))))
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+def test_parameters_say_where_tvm_placed_them() -> None:
+    """Guards texts of modules that TVM's PlanDevices has seen."""
+    assert_structural_equal(
+        read('fn (%x {virtual_device="cpu"}: float32, %y) { %x + %y }'), read("fn (%x: float32, %y) { %x + %y }")
+    )
+    with pytest.raises(DiagnosticError, match="expected virtual_device"):
+        read("fn (%x {device=1}) { %x }")

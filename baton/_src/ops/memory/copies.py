@@ -51,7 +51,11 @@ class DeviceCopyAttrs(Attrs):
 
 
 def _read_back(device: Any) -> Any:
-    """A Device, where `device` is the text of one (`cpu(0)`, from a program's text); names of kinds stay."""
+    """A Device, where `device` is the text of one (`cpu(0)`, from a program's text) or says more (a `VirtualDevice`);
+    names of kinds stay.
+    """
+    if isinstance(getattr(device, "device", None), Device):
+        return device.device
     found = re.fullmatch(r"(\w+)\((\d+)\)", device) if isinstance(device, str) else None
     numbers = [number for number, kind in KINDS.items() if found is not None and kind == found[1]]
     return Device(numbers[0], int(found[2])) if found is not None and numbers else device
@@ -64,6 +68,9 @@ class OnDeviceAttrs(Attrs):
     virtual_device: Any = attr("cpu", "the device")
     constrain_result: bool = attr(False, "whether the result is on the device, too")
     constrain_body: bool = attr(True, "whether the operand is computed on the device")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "virtual_device", _read_back(self.virtual_device))
 
 
 @attrs

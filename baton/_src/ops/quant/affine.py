@@ -65,6 +65,13 @@ def infer(call: OpCall[Any]) -> Info:
     return like(x, call.attrs.out_dtype)
 
 
+def check_zero_point(call: OpCall[Any]) -> None:
+    """Relay's zero points are integers; Relax also takes the numbers of smaller floats."""
+    dtype = call.tensor(2).dtype
+    if not dtype.is_void and not dtype.is_int:
+        call.fail(f"{call.op.inputs[2].relay_name} must be an integer, got {dtype}", code="op-dtype")
+
+
 def _beyond(dtype: DataType) -> float:
     """What lies beyond every number of the dtype, with a zero point added, too; a float32, and an integer of the 32 or
     64 bits that they are added in.
@@ -142,6 +149,7 @@ QUANTIZE = OpDef(
         Input("zero_point", "a scalar or a vector", relay_name="output_zero_point"),
     ),
     infer=infer,
+    relay_rule=check_zero_point,
     compute=compute_quantize,
     reference=reference_quantize,
     gradient=NotApplicable("piecewise constant"),
@@ -163,6 +171,7 @@ DEQUANTIZE = OpDef(
         Input("zero_point", "a scalar or a vector", relay_name="input_zero_point"),
     ),
     infer=infer,
+    relay_rule=check_zero_point,
     compute=compute_dequantize,
     reference=reference_dequantize,
     gradient=NotApplicable("integers"),

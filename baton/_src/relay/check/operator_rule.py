@@ -8,6 +8,7 @@ enough.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from baton._src.ir.attrs import NO_ATTRS, Attrs
@@ -134,7 +135,9 @@ class OperatorRule:
     def _with_literals(
         self, op: Op, known: list[Any], attrs: Any, constants: Sequence[Any], span: Span | None
     ) -> Type | None:
-        """A call with text literals of open dtype: elementwise operators give them the dtype of the other arguments."""
+        """A call with text literals of open dtype: elementwise operators give them the dtype of the other arguments, if
+        they need it.
+        """
         if op.definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST):
             return None
         dtypes = [t.dtype for t in known if isinstance(t, TensorType)]
@@ -150,13 +153,31 @@ class OperatorRule:
             return None
         if len(fixed) > 1 or not holes:  # without holes they are inside of a tuple, which the rule will judge
             return None
-        if fixed:
-            for hole in holes:
-                self._unifier.unify_dtypes(hole, fixed[0])
+        holes = list(dict.fromkeys(holes))
+        result = self._for_any_dtype(op, known, holes[0], attrs, constants, span)
+        if result is None and fixed:
+            for hole, dtype in zip(holes, self._fitting(op, known, holes, fixed[0], attrs, constants)):
+                self._unifier.unify_dtypes(hole, dtype)
             return self.apply(op, known, attrs, constants, span)
         for hole in holes[1:]:
             self._unifier.unify_dtypes(holes[0], hole)
-        return self._for_any_dtype(op, known, holes[0], attrs, constants, span)
+        return result
+
+    def _fitting(
+        self, op: Op, known: list[Any], holes: list[Any], dtype: DataType, attrs: Any, constants: Sequence[Any]
+    ) -> Sequence[DataType]:
+        """The dtypes of literals: int32 where nothing speaks against it (a zero point, a branch of `where` beside a
+        condition of numbers), else `dtype`, that of the other arguments.
+        """
+        for tried in product(dict.fromkeys((INT32, dtype)), repeat=len(holes)):
+            found = dict(zip(holes, tried))
+            infos = [t.with_fields(dtype=found[t.dtype]) if isinstance(t.dtype, IncompleteType) else t for t in known]
+            try:
+                self._infer(op, tuple(to_info(t) for t in infos), attrs, constants, None)
+            except DiagnosticError:
+                continue
+            return tried
+        return [dtype] * len(holes)
 
     def _for_any_dtype(
         self, op: Op, known: list[Any], hole: Any, attrs: Any, constants: Sequence[Any], span: Span | None

@@ -46,8 +46,19 @@ class SignatureReader:
         name = token.text[1:]
         if name in before:
             cursor.error(f"two parameters are called {token.text}", cursor.span_of(token))
+        self._planned_device()
         annotation = self._types.type() if cursor.accept(":") else None
         return Var(name, annotation, span=cursor.span_of(token))
+
+    def _planned_device(self) -> None:
+        """`{virtual_device=value}`, as TVM prints behind a parameter that its PlanDevices placed: all code runs on the
+        host, so it is read over.
+        """
+        cursor = self._cursor
+        if cursor.accept("{"):
+            if cursor.token.text != "virtual_device" or self._attributes.named(()) is None:
+                raise cursor.unexpected("virtual_device=, which is all that braces behind a parameter may hold")
+            cursor.expect("}", "after the device of a parameter")
 
     def where(self) -> tuple[str, ...]:
         """`where Relation, ...`: the names of the relations."""

@@ -36,8 +36,6 @@ class UniqueNames:
         return found
 
     def _unused(self, hint: str, in_types: bool) -> str:
-        if hint == "_" and not in_types:
-            return hint
         if in_types and hint in _RESERVED:
             hint = f"{hint}1"
         count = self._taken.get(hint)
