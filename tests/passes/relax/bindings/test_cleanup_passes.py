@@ -172,6 +172,18 @@ def test_equal_scalars_and_projections_merge_and_call_only_restricts() -> None:
     assert len(called(EliminateCommonSubexpr(call_only=True)(before))) == 6
 
 
+def test_tuples_nested_deeply_are_compared_without_python_stack() -> None:
+    """The pass recursed once a level: a RecursionError of 1000."""
+
+    def nested(x: Any, times: int) -> Any:
+        for _ in range(times):
+            x = Tuple([x])
+        return x
+
+    before = program([tensor("x", 2)], lambda b, x: Tuple([b.emit(nested(x, 3000)), b.emit(nested(x, 3000))]))
+    assert len(bindings(MergeEqualBindings()(before))) == 2  # one of them, and the result
+
+
 def test_scopes_are_respected() -> None:
     """What is computed in one branch does not serve the other, nor what follows; what comes before serves both."""
 

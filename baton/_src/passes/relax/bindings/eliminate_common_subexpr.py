@@ -160,9 +160,21 @@ def _key(value: Any) -> Any:
 
 
 def _operand_key(operand: Any) -> Any:
+    """Tuples of any depth as one flat sequence, since hashing recurses."""
+    found: list[Any] = []
+    todo = [operand]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Tuple):
+            found.append(("tuple", len(item.fields)))
+            todo.extend(reversed(item.fields))
+        else:
+            found.append(_leaf_key(item))
+    return tuple(found)
+
+
+def _leaf_key(operand: Any) -> Any:
     match operand:
-        case Tuple(fields=fields):
-            return ("tuple", *(_operand_key(f) for f in fields))
         case ShapeExpr(values=values):
             return ("shape", *(_dim_key(v) for v in values))
         case PrimValue(value=value):
