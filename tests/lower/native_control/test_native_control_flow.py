@@ -121,6 +121,27 @@ def test_a_million_rounds_need_no_machine() -> None:
     np.testing.assert_array_equal(found.numpy(), X + 1_000_000)
 
 
+def test_an_arm_whose_tensors_would_have_negative_sizes() -> None:
+    """Guards the memory of the other arm, which began before the workspace, or ended behind it: the process ended."""
+    text = """
+def main(i: R.Tensor((), "int32"), c: R.Tensor((), "bool"), x: R.Tensor((1, 1, "n"), "float32"), z: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = z
+    else:
+        if c:
+            p = R.nn.max_pool1d(x, pool_size=[1000])
+            q = R.cumsum(R.cumsum(p, axis=2), axis=2)
+            s = R.sum(R.add(q, p))
+        else:
+            s = R.sum(R.cumsum(x, axis=2))
+        r = M.main(R.subtract(i, R.const(1, "int32")), c, x, R.add(z, s))
+    return r
+"""  # noqa: E501
+    for size in (3, 600, 1100):
+        x = np.ones((1, 1, size), "float32")
+        assert is_native(agree(module(text), np.int32(2), np.array(size > 1000), x, np.float32(0)))
+
+
 def test_parameters_change_places() -> None:
     """Guards that a tail call's arguments are all read before any parameter changes."""
     text = """

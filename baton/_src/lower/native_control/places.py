@@ -29,11 +29,13 @@ from baton._src.lower.native_control.steps import (
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
 from baton._src.lower.size_polynomial import rounded_up, to_polynomial
-from baton._src.relax.nodes import Constant
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.relax.nodes import Constant, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import Var, literal
 from baton._src.tir.operators import add
+from baton._src.tir.operators import max as maximum
 from baton._src.values.dtype import INT64
 
 Size = int | PrimExpr
@@ -144,7 +146,8 @@ def _plan(steps: Steps, places: Places, homes: dict[Value, InRegister]) -> None:
     for number, (_, step) in enumerate(in_order(steps.steps)):
         for value in uses(step):
             touch(value, number)
-    lifetimes = [Lifetime(_name(v), byte_count(steps.room.get(v) or _info(v)), first[v], last[v]) for v in first]
+    sizes = {v: room_of(steps.room.get(v) or _info(v)) for v in first}
+    lifetimes = [Lifetime(_name(v), sizes[v], first[v], last[v]) for v in first]
     plan = plan_memory(lifetimes)
     for value, offset in zip(first, plan.offsets):
         places.of[value] = Place("workspace", _sum(places.total, offset))
@@ -169,6 +172,18 @@ def uses(step: Step) -> list[Value]:
             return list(values)
         case Within() | Check() | Refuse():
             return []
+
+
+def room_of(info: TensorStructInfo) -> Size:
+    """The bytes for a tensor. A dim may be negative as long as no kernel computes the tensor: in an arm that is not
+    taken, say."""
+    return byte_count(TensorStructInfo(ShapeExpr([_at_least_zero(d) for d in info.shape.values]), info.dtype))
+
+
+def _at_least_zero(dim: PrimExpr) -> PrimExpr:
+    terms = to_polynomial(dim).terms
+    certain = all(c >= 0 and all(isinstance(atom, Var) for atom in monomial) for monomial, c in terms.items())
+    return dim if certain else maximum(as_int64(dim), literal(0, INT64))
 
 
 def aligned(size: Size) -> Size:
