@@ -372,6 +372,28 @@ def test_loops_whose_length_is_a_size() -> None:
         np.testing.assert_array_equal(program.run(feed)[0], onnxruntime_outputs(model, feed)[0], strict=True)
 
 
+def test_a_loop_that_ends_before_its_limit() -> None:
+    """Guards a condition that only the number of the iteration decides: it holds in the first one, not always."""
+    body = [
+        helper.make_node("Less", ["i", "last"], ["on"]),
+        helper.make_node("Add", ["h", "x"], ["next"]),
+        helper.make_node("Identity", ["next"], ["row"]),
+    ]
+    inputs = [("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("h", TensorProto.FLOAT, None)]
+    outputs = [("on", TensorProto.BOOL, []), ("next", TensorProto.FLOAT, None), ("row", TensorProto.FLOAT, None)]
+    infos = [[helper.make_tensor_value_info(*i) for i in group] for group in (inputs, outputs)]
+    nodes = [
+        helper.make_node("Loop", ["trips", "", "x"], ["h", "rows"], body=helper.make_graph(body, "body", *infos)),
+        helper.make_node("ReduceSum", ["rows", "zero"], ["sums"], keepdims=0),
+        helper.make_node("Add", ["h", "sums"], ["y"]),
+    ]
+    numbers = {"trips": np.array(4), "last": np.array(2), "zero": np.array([0])}
+    model = model_of(nodes, [("x", ["n"])], weights=[weight(name, value) for name, value in numbers.items()])
+    feed = {"x": np.arange(3, dtype=np.float32)}
+    found = baton.compile(model, num_threads=1).run(feed)[0]
+    np.testing.assert_array_equal(found, onnxruntime_outputs(model, feed)[0], strict=True)
+
+
 def _counted(count: int, nodes: list[Any], weights: list[Any]) -> tuple[Any, int]:
     """A Loop of `count` iterations, and how many functions are in its program."""
     model = _carrying(nodes, [("h", "next", [2, 3])], ["x"], [weight("many", np.array(count)), *weights])

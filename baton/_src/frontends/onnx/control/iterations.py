@@ -95,7 +95,8 @@ def _looped(
         return run_body(first, state)[1:]
 
     inner, scanned = settled(node, [v.info for v in carried], rehearsed)
-    go_on, *outputs = g.rehearse(inner, lambda state: run_body(first, state))
+    any_state = [TensorInfo((), INT64), *inner]  # a number that is known would decide conditions
+    go_on, *outputs = g.rehearse(any_state, lambda state: run_body(state[0], state[1:]))
     sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, outputs[count:], strict=True)]
     length = _most(g, limit) if begin == 0 and _holds(condition) and _holds(go_on) else None
     collected = collected or [_nothing(g, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
