@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from baton._src.driver.relay.executors import create_executor
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower
 from baton._src.ops.catalogue import CATALOGUE
@@ -144,3 +145,27 @@ def test_long_let_chains() -> None:
         body = Let(names[i], Call(CATALOGUE.relay("add"), (names[i - 1], names[i - 1])), body)
     found = lower(IRModule({"main": Function([x], body)}))
     assert len(bindings(found["main"].body)) == 5000
+
+
+GROUPS = {
+    "shared": "%0 = fn (%p: Tensor[(?, 3), float32], Primitive=1) { exp(nn.relu(%p)) }; %0(%0(%x))",
+    "bound": "let %f = fn (%p: Tensor[(?, 3), float32], Primitive=1) { exp(nn.relu(%p)) }; %f(%f(%x))",
+    "tuples": "let %f = fn (%p: (Tensor[(?, 3), float32], int32), Primitive=1) { (exp(%p.0), %p.1) }; %f(%f((%x, 2)))",
+    "stored": "let %f = fn (%p: Tensor[(?, 3), float32], Primitive=1) { exp(%p) };"
+    "match (Held(%f)) { Held(%g) => %g(%x) }",
+    "global": "@group(@group(%x))",
+}
+
+
+@pytest.mark.rule("RELAY-PASS-22")
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_of_any_size_run(name: str) -> None:
+    """Guards what FuseOps leaves behind: groups over unknown dims, and those that are values, could not be compiled."""
+    module = read_module(
+        "type Held { Held(fn (Tensor[(?, 3), float32]) -> Tensor[(?, 3), float32]) }"
+        "def @group(%p: Tensor[(?, 3), float32], Primitive=1) -> Tensor[(?, 3), float32] { exp(nn.relu(%p)) }"
+        f"def @main(%x: Tensor[(?, 3), float32]) {{ {GROUPS[name]} }}"
+    )
+    x = np.array([[-1, 0, 1], [0.5, -2, 0.25]], "float32")
+    found, wanted = (plain(create_executor(kind, module).evaluate()(x)) for kind in ("vm", "debug"))
+    assert same(found, wanted)

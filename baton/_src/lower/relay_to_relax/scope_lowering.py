@@ -171,7 +171,9 @@ class ScopeLowering:
         return name
 
     def function(self, node: Function, type_: FuncType) -> Task[rx.Function]:
-        """Lower a function (literal or global) with its parameters."""
+        """Lower a function (literal or global) with its parameters. What FuseOps made a group is an ordinary function:
+        Relax takes a primitive one for kernels already, and fuses again.
+        """
         params = []
         for param, declared in zip(node.params, type_.arg_types):
             made = rx.Var(param.name_hint, self.types.param(declared), param.span)
@@ -179,5 +181,5 @@ class ScopeLowering:
             params.append(made)
         body = yield self.body(node.body, [])
         result = self.types.known(type_.ret_type)
-        attrs = {k: v for k, v in node.attrs.items() if isinstance(v, (str, int, float, tuple))}
+        attrs = {k: v for k, v in node.attrs.items() if isinstance(v, (str, int, float, tuple)) and k != "Primitive"}
         return rx.Function(params, body, result, self.emitter.pure, attrs, node.span)
