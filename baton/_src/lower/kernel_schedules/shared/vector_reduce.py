@@ -28,6 +28,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.vectorize_loops import has_cheap_masks
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -77,8 +78,8 @@ def reduction(stage: Stage, target: Target) -> st.Stmt:
     """The loops of the stage, over its spatial axes that the given outer loops leave, and its reduced axes."""
     stage = merge_trailing(stage)
     lanes = _lanes(stage, target)
-    size = stage.reduce[-1].size
-    if along_reduction(stage, target) and (size is None or size >= lanes):
+    size, least = stage.reduce[-1].size, lanes // 2 if has_cheap_masks(target) else lanes
+    if along_reduction(stage, target) and (size is None or size >= least):
         return nest(stage.spatial, _partial_results(stage, lanes))
     if stage.spatial:
         wide = _side_by_side(stage, lanes)
