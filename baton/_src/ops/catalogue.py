@@ -61,7 +61,7 @@ from baton._src.ops.nn.convolution.convolution import CONV1D, CONV2D, CONV2D_BLO
 from baton._src.ops.nn.convolution.deformable import DEFORMABLE_CONV2D
 from baton._src.ops.nn.convolution.sparse import SPARSE_CONV2D
 from baton._src.ops.nn.convolution.transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
-from baton._src.ops.nn.convolution.weight_gradient import CONV2D_BACKWARD_WEIGHT
+from baton._src.ops.nn.convolution.weight_gradient import CONV2D_BACKWARD_WEIGHT, CONV3D_BACKWARD_WEIGHT
 from baton._src.ops.nn.convolution.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.nn.correlation import CORRELATION
 from baton._src.ops.nn.cross_entropy import CROSS_ENTROPIES
@@ -235,6 +235,7 @@ NN: tuple[OpDef[Any], ...] = (
     DEFORMABLE_CONV2D,
     CORRELATION,
     CONV2D_BACKWARD_WEIGHT,
+    CONV3D_BACKWARD_WEIGHT,
     *WINOGRAD_CONVOLUTION,
     BITPACK,
     *BITSERIAL,

@@ -21,14 +21,16 @@ WIDE = 64
     [
         (lambda groups: nn.Conv2d(3, 6, (3, 2), (2, 1), (0, 1), (1, 2), groups), (2, 3, 9, 7)),
         (lambda groups: nn.Conv2d(WIDE * groups, 6, 3, 2, 1, groups=groups), (2, WIDE, 6, 7)),
+        (lambda groups: nn.Conv2d(9 * groups, 6, (2, 3), (1, 2), (1, 0), (2, 1), groups), (3, 9, 6, 7)),
         (lambda groups: nn.ConvTranspose2d(3, 6, 3, 2, 1, 1, groups), (2, 3, 5, 4)),
         (lambda groups: nn.Conv1d(3, 6, 4, 3, 2, groups=groups), (2, 3, 11)),
         (lambda groups: nn.Conv2d(3, 6, 1, groups=groups), (1, 3, 4, 5)),
+        (lambda groups: nn.Conv3d(3, 6, (2, 3, 2), (2, 1, 1), (1, 0, 1), (1, 1, 2), groups), (2, 3, 5, 4, 6)),
     ],
-    ids=["narrow", "wide", "turned", "1d", "1x1"],
+    ids=["narrow", "wide", "nine", "turned", "1d", "1x1", "3d"],
 )
 def test_weights(layer: Any, image: Any, groups: int) -> None:
-    """Of one group the operator becomes products; as a kernel it is a loop over places without vectors."""
+    """Of one group, and of groups of many channels, the operator becomes products; else it has a kernel over planes."""
     torch.manual_seed(0)
     module, programs = layer(groups), list[str]()
     x = floats(image[0], module.in_channels, *image[2:])
@@ -42,4 +44,5 @@ def test_weights(layer: Any, image: Any, groups: int) -> None:
     found = [torch.autograd.grad(f(x).square().sum(), [*module.parameters()]) for f in (module, compiled)]
     torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-4)
     assert len(programs) == 2
-    assert any("backward_weight" in p for p in programs) is (groups > 1)
+    inner = next(module.parameters()).shape[0 if isinstance(module, nn.ConvTranspose2d) else 1]
+    assert any("backward_weight" in p for p in programs) is (groups > 1 and inner < WIDE)

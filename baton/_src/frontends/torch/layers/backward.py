@@ -74,26 +74,10 @@ class _Walk:
             flat = _Walk(2, (1, *self.stride), (0, *self.padding), (1, *self.dilation), self.groups)
             found = flat.towards_weight(node, unsqueeze(node, grad, 2), unsqueeze(node, x, 2), [1, *kernel])
             return g.call("squeeze", found, axis=(2,))
-        if self.rank == 2:
-            return g.call(
-                "nn.conv2d_backward_weight", grad, x, kernel_size=tuple(kernel), strides=self.stride,
-                padding=self.padding * 2, dilation=self.dilation, groups=self.groups,
-            )  # fmt: skip
-        if self.groups != 1:
-            alone = _Walk(3, self.stride, self.padding, self.dilation, 1)
-            pairs = zip(self._groups(node, grad), self._groups(node, x), strict=True)
-            return g.call("concat", tuple(alone.towards_weight(node, a, b, kernel) for a, b in pairs), axis=0)
-        turned = _Walk(3, self.dilation, self.padding, self.stride, 1)
-        swap = (1, 0, 2, 3, 4)
-        found = g.transpose(turned.forward(node, g.transpose(x, swap), g.transpose(grad, swap)), swap)
-        for axis, size in enumerate(kernel, 2):
-            found = cut(node, found, axis, 0, size)
-        return found
-
-    def _groups(self, node: AtenNode, x: Value) -> list[Value]:
-        """The channels of every group."""
-        size = node.known(node.sizes(x)[1], "the number of channels") // self.groups
-        return [cut(node, x, 1, k * size, (k + 1) * size) for k in range(self.groups)]
+        return g.call(
+            f"nn.conv{self.rank}d_backward_weight", grad, x, kernel_size=tuple(kernel), strides=self.stride,
+            padding=self.padding * 2, dilation=self.dilation, groups=self.groups,
+        )  # fmt: skip
 
 
 def max_pool_backward(rank: int) -> Converter:

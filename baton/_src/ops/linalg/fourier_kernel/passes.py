@@ -23,15 +23,12 @@ from baton._src.ops.linalg.fourier_kernel.memory import Parts
 from baton._src.ops.linalg.fourier_kernel.plan import Plan, plan
 from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.ops.loop_nests import both, loop
+from baton._src.ops.vector_loops import VECTOR
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.stmt import AllocateConst, BufferStore, Stmt
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, array
-
-VECTOR = 64
-"""Bytes of the vectors that passes are written in."""
-
 
 Read = Callable[[PrimExpr, PrimExpr], Complex]
 Write = Callable[[Lines, PrimExpr, PrimExpr, Complex], Stmt]

@@ -16,11 +16,12 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.fourier_kernel.butterflies import Complex, Lines, constant, product
-from baton._src.ops.linalg.fourier_kernel.memory import Parts, along, in_memory, load, over_rows, places, store
+from baton._src.ops.linalg.fourier_kernel.memory import Parts, in_memory
 from baton._src.ops.linalg.fourier_kernel.passes import Read, RowPasses, Write
 from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.ops.loop_nests import both, loop
 from baton._src.ops.precision import accumulator
+from baton._src.ops.vector_loops import along, load, over_rows, places, store
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer

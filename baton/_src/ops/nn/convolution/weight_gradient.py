@@ -1,4 +1,4 @@
-"""nn.conv2d_backward_weight: the gradient of a convolution towards its kernel, groups included.
+"""nn.conv2d_backward_weight, and 3d: the gradient of a convolution towards its kernel, groups included.
 
     dw[o, i, r] = sum over n, s of grad[n, o, s] * x[n, g * I + i, s * stride + r * dilation - begin]
 
@@ -19,12 +19,13 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
-from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs
 from baton._src.ops.nn.convolution.geometry import orders
-from baton._src.ops.nn.convolution.weight_gradient_products import decompose
+from baton._src.ops.nn.convolution.weight_gradient_planes import compute_planes, serves_planes
+from baton._src.ops.nn.convolution.weight_gradient_products import decompose, decompose_volumes
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import np_padded, padded, window_extent
+from baton._src.ops.windows import SPATIAL, np_padded, padded, window_extent
 
 
 def infer(call: OpCall[Conv2DAttrs]) -> Info:
@@ -51,7 +52,7 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
         if isinstance(count, int) and count % a.groups:
             call.fail(f"{count} channels cannot be divided into {a.groups} groups")
     extents: dict[str, Dim] = {"O": outputs, "I": math.floor_divide(inputs, a.groups)}
-    extents |= dict(zip("HW", a.kernel_size))
+    extents |= dict(zip(SPATIAL[a.spatial], a.kernel_size))
     return TensorInfo(kernel.physical(math, extents), dtype, vdevice=device)
 
 
@@ -60,8 +61,8 @@ def _check_windows(call: OpCall[Conv2DAttrs], math: DimMath, grad: dict[str, Dim
     a = call.attrs
     if math.equal(grad["N"], data["N"]) is False:
         call.fail(f"{grad['N']} images of the gradient for {data['N']} of the data")
-    for n, letter in enumerate("HW"):
-        begin, end = a.padding[n], a.padding[n + 2]
+    for n, letter in enumerate(SPATIAL[a.spatial]):
+        begin, end = a.padding[n], a.padding[n + a.spatial]
         most = window_extent(math, data[letter], a.kernel_size[n], a.strides[n], a.dilation[n], begin, end)
         if math.at_most(grad[letter], most) is False:
             call.fail(f"the gradient has {grad[letter]} elements along {letter}, the data only {most} windows")
@@ -71,47 +72,47 @@ def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
     """A padding stage (if any), then one reduction over images and places."""
     grad, x = inputs
     data, kernel, result = orders(a)
-    source = padded(x, data, "HW", a.padding[:2], a.padding[2:], 0)
+    if a.spatial == 2 and serves_planes(
+        a, grad.shape, x.shape, grad.dtype == x.dtype == out.dtype and out.dtype.is_float
+    ):
+        return compute_planes(inputs, a, out)
+    letters = SPATIAL[a.spatial]
+    source = padded(x, data, letters, a.padding[: a.spatial], a.padding[a.spatial :], 0)
     kept = accumulator(out.dtype)
-    axes = {letter: k.reduce_axis(grad.shape[result.position(letter)], f"r{letter.lower()}") for letter in "NHW"}
+    axes = {c: k.reduce_axis(grad.shape[result.position(c)], f"r{c.lower()}") for c in f"N{letters}"}
     each = k.index(grad.shape[result.position("C")]) // k.index(a.groups)
     inner = k.index(x.shape[data.position("C")]) // k.index(a.groups)
 
     def body(*indices: Any) -> Any:
         at = kernel.split(indices)
-        n, i, j = (axes[letter].var for letter in "NHW")
+        place = {c: axis.var for c, axis in axes.items()}
         channel = at["I"] if a.groups == 1 else at["O"] // k.divisor(each) * inner + at["I"]
-        places = {
-            letter: place * k.index(a.strides[m]) + at[letter] * k.index(a.dilation[m])
-            for m, (letter, place) in enumerate((("H", i), ("W", j)))
-        }
-        seen = k.cast(kept, source(*data.indices({"N": n, "C": channel, **places})))
-        slope = k.cast(kept, grad(*result.indices({"N": n, "C": at["O"], "H": i, "W": j})))
+        met = {c: place[c] * k.index(a.strides[m]) + at[c] * k.index(a.dilation[m]) for m, c in enumerate(letters)}
+        seen = k.cast(kept, source(*data.indices({"C": channel, "N": place["N"], **met})))
+        slope = k.cast(kept, grad(*result.indices({"C": at["O"], **place})))
         return k.reduce_sum(slope * seen, list(axes.values()))
 
-    return rounded(k.compute(out.shape, body, "conv2d_backward_weight"), out.dtype)
+    return rounded(k.compute(out.shape, body, "conv_backward_weight"), out.dtype)
 
 
 def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     """Tap by tap."""
     data, kernel, out = orders(a)
-    dtype = result_dtype(inputs[1], a.out_dtype)
+    dtype, letters, count = result_dtype(inputs[1], a.out_dtype), SPATIAL[a.spatial], a.spatial
     kept = accumulator(dtype).numpy
-    slope, x = to_canonical(inputs[0], out, "NCHW").astype(kept), to_canonical(inputs[1], data, "NCHW").astype(kept)
-    top, left, bottom, right = a.padding
-    x = np_padded(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
-    n, o, rows, columns = slope.shape
-    slope = slope.reshape(n, a.groups, o // a.groups, rows, columns)
+    slope, x = (to_canonical(v, o, f"NC{letters}").astype(kept) for v, o in zip(inputs, (out, data)))
+    x = np_padded(x, ((0, 0), (0, 0), *zip(a.padding[:count], a.padding[count:])))
+    n, o, *places = slope.shape
+    slope = slope.reshape(n, a.groups, o // a.groups, -1) if slope.size else slope
     x = x.reshape(n, a.groups, x.shape[1] // a.groups, *x.shape[2:])
     found = np.zeros((o, x.shape[2], *a.kernel_size), kept)
-    for r, c in np.ndindex(*a.kernel_size) if slope.size else ():
+    for tap in np.ndindex(*a.kernel_size) if slope.size else ():
         ends: Any = tuple(
-            slice(t * d, t * d + (e - 1) * s + 1, s)
-            for t, d, e, s in zip((r, c), a.dilation, (rows, columns), a.strides)
+            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, places, a.strides)
         )
-        tap = np.einsum("ngohw,ngihw->goi", slope, x[(slice(None),) * 3 + ends])
-        found[:, :, r, c] = tap.reshape(o, x.shape[2])
-    return from_canonical(found.astype(dtype.numpy), kernel, "OIHW")
+        met = x[(slice(None),) * 3 + ends].reshape(*x.shape[:3], -1)
+        found[(slice(None), slice(None), *tap)] = np.einsum("ngos,ngis->goi", slope, met).reshape(o, x.shape[2])
+    return from_canonical(found.astype(dtype.numpy), kernel, f"OI{letters}")
 
 
 def relay_builder(make: Any, grad: Any, data: Any, *geometry: Any, grad_layout: str = "NCHW", **options: Any) -> Any:
@@ -162,4 +163,26 @@ CONV2D_BACKWARD_WEIGHT = OpDef(
         ),
     ),
     summary="The gradient of a 2D convolution with respect to its kernel.",
+)
+
+CONV3D_BACKWARD_WEIGHT = OpDef(
+    "nn.conv3d_backward_weight",
+    Conv3DAttrs,
+    inputs=(Input("grad", "the gradient of the result"), Input("data", "the volumes")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    decompose=decompose_volumes,
+    gradient=NotApplicable("of second order"),
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=lambda: (
+        Sample(
+            (Arr(("n", 4, 3, 2, 5)), Arr(("n", 6, 6, 4, 5))),
+            Conv3DAttrs(strides=(2, 1, 1), padding=(1, 0, 1), groups=2, kernel_size=(3, 3, 3)),
+            rtol=1e-4,
+            atol=1e-4,
+        ),
+    ),
+    summary="The gradient of a 3D convolution with respect to its kernel.",
 )

@@ -1,9 +1,10 @@
-"""nn.conv2d_backward_weight as products of matrices: one group, channels first.
+"""nn.conv2d_backward_weight as products of matrices.
 
     dw[o, c, r] = sum over n, s of grad[n, o, s] * x[n, c, s * stride + r * dilation - begin]
 
 With places (n, s) as rows and channels last, what each place r of the kernel meets is a part of the data, and
-dw[:, :, r] a product of matrices. As one loop over all places it had no vectors.
+dw[:, :, r] a product of matrices, one for each group. As one loop over all places it had no vectors. Of very few
+channels all that is met is written in rows instead, one for each channel and place. Other layouts are transposed.
 """
 
 from __future__ import annotations
@@ -14,40 +15,133 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ops.nn.convolution.weight_gradient_planes import MOST_CHANNELS
+
 _WIDE = 64
 """From so many channels on, what all places of the kernel meet is written side by side, for one product: it reads the
 gradient once. With fewer channels, rows are so short that copying takes longer than the products."""
+_FEW = 8
+"""Fewer channels than this are rows."""
 
 
 def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
-    """The products; None for groups, other layouts, integers, or shapes that are not known one by one."""
+    """The products; None for groups of few channels, integers, or shapes that are not known one by one."""
     grad, x = args
     given, read = (getattr(arg.struct_info.shape, "values", None) for arg in args)
-    plain = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout) == ("NCHW", "OIHW", "NCHW")
     same = grad.struct_info.dtype == x.struct_info.dtype == out.dtype and out.dtype.is_float
-    if a.groups != 1 or not plain or not same or given is None or read is None:
+    if not same or given is None or read is None:
         return None
-    (images, outputs, *places), channels = given, read[1]
-    count = prod(places, start=images)
-    slopes = b.op("reshape", b.op("permute_dims", grad, axes=(1, 0, 2, 3)), b.shape((outputs, count)))
-    met = [b.op("reshape", part, b.shape((count, channels))) for part in _parts(b, x, a, places)]
-    if isinstance(getattr(channels, "value", None), int) and channels.value >= _WIDE:
+    layouts = (a.out_layout or a.data_layout, a.data_layout, a.kernel_layout)
+    if layouts != ("NCHW", "NCHW", "OIHW"):
+        return _transposed(b, args, a, layouts)
+    channels = getattr(read[1], "value", None)
+    if a.groups != 1:
+        if channels is None or channels // a.groups < MOST_CHANNELS:
+            return None
+        return _of_groups(b, grad, x, a, given, channels)
+    slopes = b.op("reshape", b.op("permute_dims", grad, axes=(1, 0, 2, 3)), b.shape((given[1], _count(given))))
+    if channels is not None and channels < _FEW:
+        return _by_rows(b, slopes, x, a, given, channels)
+    met = [b.op("reshape", part, b.shape((_count(given), read[1]))) for part in _parts(b, x, a, given[2:])]
+    if channels is not None and channels >= _WIDE:
         found = b.op("matmul", slopes, b.op("concat", b.tuple(*met), axis=1))
     else:
         found = b.op("stack", b.tuple(*(b.op("matmul", slopes, m) for m in met)), axis=1)
-    found = b.op("reshape", found, b.shape((outputs, *a.kernel_size, channels)))
+    found = b.op("reshape", found, b.shape((given[1], *a.kernel_size, read[1])))
     return b.op("permute_dims", found, axes=(0, 3, 1, 2))
+
+
+def decompose_volumes(b: Any, args: Any, a: Any, out: Any) -> Any:
+    """Slices of volumes are images: one gradient of two axes for each place of the kernel along the first one."""
+    grad, x = args
+    given, read = (getattr(arg.struct_info.shape, "values", None) for arg in args)
+    layouts = (a.out_layout or a.data_layout, a.data_layout, a.kernel_layout)
+    if given is None or read is None or layouts != ("NCDHW", "NCDHW", "OIDHW"):
+        return None
+    front, back = a.padding[0], a.padding[3]
+    if front or back:
+        x = b.op("nn.pad", x, pad_width=((0, 0), (0, 0), (front, back), (0, 0), (0, 0)))
+    slopes = _slices(b, grad, given, given[2])
+    geometry = {name: getattr(a, name)[1:] for name in ("strides", "dilation", "kernel_size")}
+    found = []
+    for place in range(a.kernel_size[0]):
+        begin = place * a.dilation[0]
+        end = begin + (given[2] - 1) * a.strides[0] + 1
+        met = _slices(b, b.op("strided_slice", x, (2,), (begin,), (end,), (a.strides[0],)), read, given[2])
+        padding = (*a.padding[1:3], *a.padding[4:])
+        found.append(b.op("nn.conv2d_backward_weight", slopes, met, padding=padding, groups=a.groups, **geometry))
+    return b.op("stack", b.tuple(*found), axis=2)
+
+
+def _slices(b: Any, x: Any, shape: Sequence[Any], depth: Any) -> Any:
+    """(images, channels, depth, height, width) as (images * depth, channels, height, width)."""
+    turned = b.op("permute_dims", x, axes=(0, 2, 1, 3, 4))
+    return b.op("reshape", turned, b.shape((shape[0] * depth, shape[1], *shape[3:])))
+
+
+def _count(given: Sequence[Any]) -> Any:
+    """Places of all images."""
+    images, _, *places = given
+    return prod(places, start=images)
+
+
+def _transposed(b: Any, args: Any, a: Any, layouts: Sequence[str]) -> Any:
+    """The same with channels first; None for layouts with blocks."""
+    if any(sorted(layout) != sorted(plain) for layout, plain in zip(layouts, ("NCHW", "NCHW", "OIHW"))):
+        return None
+    first = [
+        b.op("permute_dims", arg, axes=tuple(layout.index(letter) for letter in "NCHW"))
+        for arg, layout in zip(args, layouts)
+    ]
+    names = ("strides", "padding", "dilation", "groups", "channels", "kernel_size", "out_dtype")
+    found = b.op("nn.conv2d_backward_weight", *first, **{name: getattr(a, name) for name in names})
+    return b.op("permute_dims", found, axes=tuple("OIHW".index(letter) for letter in layouts[2]))
+
+
+def _of_groups(b: Any, grad: Any, x: Any, a: Any, given: Sequence[Any], channels: int) -> Any:
+    """A product for each group and place."""
+    images, outputs, *places = given
+    each, inner = outputs // a.groups, channels // a.groups
+    slopes = b.op("reshape", grad, b.shape((images, a.groups, each, prod(places))))
+    slopes = b.op("permute_dims", slopes, axes=(1, 2, 0, 3))
+    slopes = b.op("reshape", slopes, b.shape((a.groups, each, _count(given))))
+    products = []
+    for part in _parts(b, x, a, places):
+        rows = b.op("reshape", part, b.shape((_count(given), a.groups, inner)))
+        products.append(b.op("matmul", slopes, b.op("permute_dims", rows, axes=(1, 0, 2))))
+    found = b.op("reshape", b.op("stack", b.tuple(*products), axis=0), b.shape((len(products), outputs * inner)))
+    return b.op("reshape", b.op("permute_dims", found, axes=(1, 0)), b.shape((outputs, inner, *a.kernel_size)))
+
+
+def _by_rows(b: Any, slopes: Any, x: Any, a: Any, given: Sequence[Any], channels: int) -> Any:
+    """Products of rows: each reads memory in order."""
+    seen = _with_borders(b, b.op("permute_dims", x, axes=(1, 0, 2, 3)), a, 2)
+    count = _count(given)
+    met = [b.op("reshape", part, b.shape((channels, count))) for part in _places(b, seen, a, given[2:], 2)]
+    rows = b.op("reshape", b.op("stack", b.tuple(*met), axis=1), b.shape((channels * len(met), count)))
+    return b.op("reshape", b.op("nn.dense", slopes, rows), b.shape((given[1], channels, *a.kernel_size)))
 
 
 def _parts(b: Any, x: Any, a: Any, places: Sequence[Any]) -> list[Any]:
     """What each place of the kernel meets, channels last."""
+    return _places(b, _with_borders(b, b.op("permute_dims", x, axes=(0, 2, 3, 1)), a, 1), a, places, 1)
+
+
+def _with_borders(b: Any, x: Any, a: Any, axis: int) -> Any:
+    """Padded along the axis and the one after it."""
     top, left, bottom, right = a.padding
-    seen = b.op("permute_dims", x, axes=(0, 2, 3, 1))
-    if any(a.padding):
-        seen = b.op("nn.pad", seen, pad_width=((0, 0), (top, bottom), (left, right), (0, 0)))
+    if not any(a.padding):
+        return x
+    width = [(0, 0)] * 4
+    width[axis : axis + 2] = (top, bottom), (left, right)
+    return b.op("nn.pad", x, pad_width=tuple(width))
+
+
+def _places(b: Any, seen: Any, a: Any, places: Sequence[Any], axis: int) -> list[Any]:
+    """What each place of the kernel meets, along the axis and the one after it."""
     found = []
     for place in np.ndindex(*a.kernel_size):
         begins = [at * d for at, d in zip(place, a.dilation)]
         ends = [begin + (n - 1) * s + 1 for begin, n, s in zip(begins, places, a.strides)]
-        found.append(b.op("strided_slice", seen, (1, 2), tuple(begins), tuple(ends), a.strides))
+        found.append(b.op("strided_slice", seen, (axis, axis + 1), tuple(begins), tuple(ends), a.strides))
     return found
