@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import baton
 from baton import relax, relay
 from baton._src.driver.tvm_names.absent import reason
 from baton._src.driver.tvm_names.scripts import cprint
@@ -105,3 +106,11 @@ def test_importing_baton_is_quick_because_nothing_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert int(done.stdout) <= 4
+
+
+def test_packages_list_names_of_tvm_only() -> None:
+    """Guards `dir`, which listed what the tables are made with."""
+    for package in (baton, baton.tir, baton.relay.nn, baton.relax.transform):
+        listed = dir(package)
+        assert not {"attach", "names", "renamed", "submodules", "wire", "annotations"}.intersection(listed)
+        assert {*package.__all__, "__doc__"} <= set(listed)

@@ -14,7 +14,7 @@ from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import DiagnosticError, InternalError
 from baton._src.transform.context import PassContext, PassInfo
 from baton._src.transform.decorators import module_pass
-from baton._src.transform.passes import Pass, Sequential
+from baton._src.transform.passes import FunctionPass, Pass, Sequential
 
 RAN: list[str] = []
 
@@ -199,3 +199,10 @@ def test_what_passes_print() -> None:
     assert str(Sequential([step, step], 3)) == f"Run Sequential pass: sequential at the optimization level 3. {both}"
     told = str(PassInfo(2, "Step", ("First", "Second")))
     assert told == "The meta data of the pass - pass name: Step, opt_level: 2, required passes: [First, Second]"
+
+
+def test_a_class_of_passes_is_no_pass() -> None:
+    """Guards the base classes, which failed as if the compiler were broken."""
+    for made in (Pass(), FunctionPass()):
+        with pytest.raises(DiagnosticError, match="is no pass by itself"):
+            made(IRModule())

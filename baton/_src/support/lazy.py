@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 # Loaded when a name is missing, not before: `difflib` and the list of names left out cost `import baton` too much.
@@ -54,7 +55,9 @@ def attach(
 
     def listing() -> list[str]:
         extend()
-        return sorted({*table, *further, *vars(sys.modules[package])})
+        there = vars(sys.modules[package]).items()  # what makes the table is no name of the package
+        found = {name for name, value in there if name.startswith("__") or isinstance(value, ModuleType)}
+        return sorted({*table, *further, *found})
 
     return resolve, listing, sorted(table)
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.support.dataclass import dataclass
-from baton._src.support.diagnostics import BatonError, InternalError, fail
+from baton._src.support.diagnostics import BatonError, DiagnosticError, InternalError, fail
 from baton._src.transform.collector import rarely_collecting
 from baton._src.transform.context import PassContext, PassInfo
 from baton._src.transform.options import check_options
@@ -46,7 +46,7 @@ class Pass:
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         """The transformed module; `module` itself if there was nothing to do."""
-        raise NotImplementedError
+        raise _no_pass(self)
 
     @property
     def name(self) -> str:
@@ -134,13 +134,15 @@ class FunctionPass(Pass):
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         """The function after the pass, the same object if nothing changed; `module` is what it calls into."""
-        raise NotImplementedError
+        raise _no_pass(self)
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
         """The function applied to each function of `module`; override it to analyse the whole module once before."""
         return lambda function: self.run_function(function, module, ctx)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        if not hasattr(self, "function_class"):
+            raise _no_pass(self)
         changed: dict[Any, Any] = {}
         rewrite = self.rewriter(module, ctx)
         for var, function in module.functions.items():
@@ -154,6 +156,12 @@ class FunctionPass(Pass):
                 if result is not function:
                     changed[var] = result
         return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+def _no_pass(made: Pass) -> DiagnosticError:
+    """The error for a class of passes that says how to change nothing."""
+    help = "decorate a function or a class: transform.module_pass, function_pass of relay.transform or relax.transform"
+    return fail("api", f"{type(made).__name__} is no pass by itself", help=help)
 
 
 def _is_skipped(function: Any, attributes: tuple[str, ...]) -> bool:
