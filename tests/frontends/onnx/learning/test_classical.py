@@ -281,6 +281,40 @@ def test_a_compiled_forest_of_open_size() -> None:
         assert_as_onnxruntime([np.asarray(found)], onnxruntime_outputs(model, {"i0": X[:rows]}))
 
 
+def uneven_forest() -> dict[str, Any]:
+    """Six trees of unlike depths, the deepest neither first nor last."""
+    parts = [trees("target", 1, depth, [0], LEQ) for depth in (1, 4, 2, 0, 4, 3)]
+    for tree, part in enumerate(parts):
+        part.update({name: [tree] * len(part[name]) for name in ("nodes_treeids", "target_treeids")})
+    return {**{name: [v for part in parts for v in part[name]] for name in parts[0]}, "n_targets": 1}
+
+
+@pytest.mark.parametrize("open_axes", [1, 2])
+def test_trees_that_end_before_others(open_axes: int) -> None:
+    """Ended trees take no part in further steps; their leaves come back to their places. Rows may be of any length."""
+    forest = uneven_forest()
+    model = model_of_node("TreeEnsembleRegressor", (X,), forest, (0,), ["y"], "ai.onnx.ml", open_axes=open_axes)
+    program = baton.compile(model, num_threads=1)
+    for rows in (7, 1, 0):
+        given = np.concatenate([X, X], 1)[:rows] if open_axes == 2 else X[:rows]
+        (found,) = program.run({"i0": given})
+        assert_as_onnxruntime([np.asarray(found)], onnxruntime_outputs(model, {"i0": given}))
+
+
+def test_a_feature_that_rows_do_not_have() -> None:
+    """Guards reading beyond a row: it would be a number of the next one."""
+    forest = uneven_forest()
+    forest["nodes_featureids"][1] = -1
+    _check("TreeEnsembleRegressor", (X,), forest)
+    forest["nodes_featureids"][0] = 3
+    model = model_of_node("TreeEnsembleRegressor", (X,), forest, (0,), ["y"], "ai.onnx.ml", open_axes=1)
+    with pytest.raises(baton.BatonError, match="feature 3, but there are 3"):
+        baton.compile(model)
+    model = model_of_node("TreeEnsembleRegressor", (X,), forest, (0,), ["y"], "ai.onnx.ml", open_axes=2)
+    with pytest.raises(baton.BatonError, match="is 3"):
+        baton.compile(model).run({"i0": X})
+
+
 @pytest.mark.parametrize(
     ("name", "attributes", "said"),
     [

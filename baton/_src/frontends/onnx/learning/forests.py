@@ -52,9 +52,13 @@ class Forest:
         return [k for k in seen if self.modes[k] == "LEAF"]
 
     @property
-    def depth(self) -> int | None:
-        """Steps from a root to the farthest leaf; None if some way never ends in one."""
-        here, steps = set(self.roots.tolist()), 0
+    def depths(self) -> list[int] | None:
+        """Steps from each root to its farthest leaf; None if some way never ends in one."""
+        found = [self._depth(root) for root in self.roots.tolist()]
+        return None if None in found else [d for d in found if d is not None]
+
+    def _depth(self, root: int) -> int | None:
+        here, steps = {root}, 0
         while inner := [n for n in here if self.modes[n] != "LEAF"]:
             here, steps = {int(c) for n in inner for c in self.children[n]}, steps + 1
             if steps > len(self.modes):

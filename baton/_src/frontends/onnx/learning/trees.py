@@ -1,13 +1,14 @@
 """Tree ensembles of the domain `ai.onnx.ml`: all trees are traversed at once, one level at a time.
 
-A row's position in each tree is a node number: (rows, trees). A step looks up the feature, the threshold and both
-children of each position's node in tables and compares; leaves lead to themselves. After as many steps as the deepest
-tree has levels, the values of the leaves are looked up and added.
+A row's position in each tree is a node number: (trees, rows), so that the nodes of one tree are in the cache while all
+rows pass it. A step looks up the feature, the threshold and both children of each position's node in tables and
+compares; leaves lead to themselves. Trees are left out of the steps below their deepest leaf. In the end the values of
+the leaves are looked up and added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,40 +33,95 @@ from baton._src.frontends.onnx.learning.scores import (
     transformed,
 )
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.values.dtype import FLOAT32, INT64
+from baton._src.values.dtype import FLOAT32, INT32, INT64
+from baton._src.values.tensor import AnyArray
+
+MOST_LEFT = 7 / 8
+"""Trees that have ended are left out of the next steps if at most this part of them has not."""
 
 
 def reached(node: OnnxNode, forest: Forest, x: Value) -> Value:
-    """What the leaves say that each row of `x` gets to: (rows, trees, targets)."""
-    g = node.graph
+    """What the leaves say that each row of `x` gets to: (trees, rows, targets)."""
     unknown = sorted(set(forest.modes) - {*MODES, "LEAF"})
     if unknown:
         node.fail(f"the mode {unknown[0]} is not supported; {', '.join(MODES)} are")
     if x.shape is None or x.rank != 2:
         node.fail("its input must have two axes, (rows, features)")
-    depth = forest.depth
-    if depth is None:
+    depths = forest.depths
+    if depths is None:
         node.fail("a path through its trees never reaches a leaf")
-    features, pairs = g.constant(forest.features), g.constant(forest.children.astype(np.int64).reshape(-1))
-    thresholds = g.constant(forest.thresholds.astype(x.dtype.numpy))
-    at = g.broadcast_to(g.constant(forest.roots.astype(np.int64).reshape(1, -1)), (x.shape[0], len(forest.roots)))
-    for _ in range(depth):
-        number = g.call("gather_elements", x, g.call("take", features, at, axis=0), axis=1)
-        holds = _compared(node, forest, number, g.call("take", thresholds, at, axis=0), at)
-        place = g.call("add", g.call("multiply", at, g.constant(2, INT64)), g.cast(holds, INT64))
-        at = g.call("take", pairs, place, axis=0)
+    g, order = node.graph, np.argsort([-d for d in depths], kind="stable")
+    at = _arrived(node, replace(forest, roots=forest.roots[order]), sorted(depths, reverse=True), x)
+    if (order != np.arange(len(order))).any():
+        at = g.call("take", at, g.constant(np.argsort(order)), axis=0)
     return g.call("take", g.constant(forest.leaves), at, axis=0)
 
 
+def _arrived(node: OnnxNode, forest: Forest, depths: Sequence[int], x: Value) -> Value:
+    """The leaves that each row gets to, (trees, rows); the deepest trees come first."""
+    g, features = node.graph, np.where(np.array(forest.modes) == "LEAF", 0, forest.features)
+    x = _with_features(node, features, x)
+    step, rows, trees = _step(node, replace(forest, features=features), x), x.known_shape()[0], len(depths)
+    roots = g.constant(forest.roots.astype(np.int32).reshape(-1, 1))
+    at, begins = (g.broadcast_to(v, (trees, rows)) for v in (roots, _begins(node, x)))
+    ended: list[Value] = []
+    for level in range(max(depths, default=0)):
+        left = sum(d > level for d in depths)
+        if left <= MOST_LEFT * trees:
+            ended.append(_trees_of(node, at, left, trees))
+            at, begins, trees = _trees_of(node, at, 0, left), _trees_of(node, begins, 0, left), left
+        # One axis is one loop: a loop for each tree takes longer than a step of the only row.
+        at = g.reshape(step(g.reshape(at, (-1,)), g.reshape(begins, (-1,))), (trees, rows))
+    return g.call("concat", (at, *reversed(ended)), axis=0)
+
+
+def _with_features(node: OnnxNode, features: AnyArray, x: Value) -> Value:
+    """`x`, which has all features that the nodes ask for; only these, if their number is open."""
+    needed, there = int(features.max(initial=0)) + 1, x.known_shape()[1]
+    if features.min(initial=0) < 0 or (isinstance(there, int) and needed > there):
+        wrong = int(features.min()) if features.min() < 0 else needed - 1
+        node.fail(f"a node asks for feature {wrong}, but there are {there}, counted from 0")
+    if isinstance(there, int):
+        return x
+    first = node.graph.call("strided_slice", x, axes=(1,), begin=(0,), end=(needed,), strides=(1,))
+    return node.graph.of_shape(first, (x.known_shape()[0], needed))
+
+
+def _begins(node: OnnxNode, x: Value) -> Value:
+    """Where each row of `x` begins among all its numbers: (1, rows)."""
+    g, (rows, features) = node.graph, x.known_shape()
+    places = g.call("arange", start=0, stop=rows, step=1, dtype=INT64)
+    return g.reshape(g.call("multiply", places, g.dims(features)), (1, rows))
+
+
+def _trees_of(node: OnnxNode, at: Value, begin: int, end: int) -> Value:
+    return node.graph.call("strided_slice", at, axes=(0,), begin=(begin,), end=(end,), strides=(1,))
+
+
+def _step(node: OnnxNode, forest: Forest, x: Value) -> Callable[[Value, Value], Value]:
+    """From nodes to the next ones; the other operand says where in `x` the row of each begins."""
+    g = node.graph
+    features, pairs = g.constant(forest.features), g.constant(forest.children.astype(np.int32).reshape(-1))
+    thresholds, numbers = g.constant(forest.thresholds.astype(x.dtype.numpy)), g.reshape(x, (-1,))
+
+    def step(at: Value, begins: Value) -> Value:
+        number = g.call("take", numbers, g.call("add", begins, g.call("take", features, at, axis=0)), axis=0)
+        holds = _compared(node, forest, number, g.call("take", thresholds, at, axis=0), at)
+        place = g.call("add", g.call("multiply", at, g.constant(2, INT32)), g.cast(holds, INT32))
+        return g.call("take", pairs, place, axis=0)
+
+    return step
+
+
 def _compared(node: OnnxNode, forest: Forest, number: Value, threshold: Value, at: Value) -> Value:
-    """Whether the comparison of each place's node holds."""
+    """Whether the comparison of each place's node holds; all of one axis."""
     g, used = node.graph, sorted({m for m in forest.modes if m != "LEAF"})
 
     def compared(mode: str) -> Value:
         if mode != MEMBER:
             return g.call(COMPARISONS[mode], number, threshold)
         members = g.call("take", g.constant(forest.members.astype(number.dtype.numpy)), at, axis=0)
-        return g.call("any", g.call("equal", g.call("expand_dims", number, axis=(2,)), members), axis=(2,))
+        return g.call("any", g.call("equal", g.call("expand_dims", number, axis=(1,)), members), axis=(1,))
 
     found = compared(used[0])
     for mode in used[1:]:
@@ -94,7 +150,7 @@ def _aggregated(node: OnnxNode, forest: Forest, x: Value, name: str) -> Value:
     absent = ABSENT.get(name, 0)
     if absent:
         forest = replace(forest, leaves=np.where(forest.given, forest.leaves, absent).astype(forest.leaves.dtype))
-    found = g.call(ops[name], reached(node, forest, x), axis=(1,), keepdims=False)
+    found = g.call(ops[name], reached(node, forest, x), axis=(0,), keepdims=False)
     if not absent or forest.always_named():
         return found
     return g.call("where", g.call("isinf", found), g.scalar(0, found), found)
@@ -157,7 +213,7 @@ def _of_named(node: OnnxNode, forest: Forest, x: Value, total: Value) -> Value:
         return total
     g = node.graph
     named = reached(node, replace(forest, leaves=forest.given.astype(np.float32)), x)
-    is_named = g.call("greater", g.call("max", named, axis=(1,), keepdims=False), g.constant(0.0, FLOAT32))
+    is_named = g.call("greater", g.call("max", named, axis=(0,), keepdims=False), g.constant(0.0, FLOAT32))
     return g.call("where", is_named, total, g.scalar(-np.inf, total))
 
 
