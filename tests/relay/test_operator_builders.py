@@ -93,6 +93,8 @@ def test_compositions() -> None:
     np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids), data, rows), wanted, rtol=1e-5)
     np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids, 2), data, rows), wanted[:2], rtol=1e-5)
     assert run([x], relay.reverse_reshape(x, (3, -1, 0)), data).shape == (3, 1, 4)
+    assert run([x], relay.reverse_reshape(x, (-3,)), data).shape == (12,)
+    assert run([x], relay.reverse_reshape(x, (-2, 4)), data).shape == (3, 4)
     kept, mask = relay.nn.dropout_raw(x, 0.3)
     np.testing.assert_array_equal(run([x], relay.multiply(kept, mask), data), data)
     pair = relay.random.uniform(relay.random.threefry_key(7), (2, 3))

@@ -23,6 +23,8 @@ from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import compute as compute_reshape
+from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
+from baton._src.support.diagnostics import DiagnosticError
 
 
 def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
@@ -218,50 +220,29 @@ BATCH_TO_SPACE = OpDef(
 class ReverseReshapeAttrs(Attrs):
     """The target."""
 
-    newshape: Any = attr(doc="the target; 0 copies and -1 infers, counted from the last axis")
+    newshape: Any = attr(doc="the target; 0, -1, -2 and -3 mean what they mean to reshape, counted from the last axis")
 
     def __post_init__(self) -> None:
         set_attr(self, "newshape", tuple(self.newshape))
 
 
-def _resolved(shape: Any, target: Any) -> tuple[list[Any], int | None, list[Any]]:
-    """The target with zeros copied, from the right; where -1 stands; and the dims of `shape` that were not copied."""
-    found, rest = list(target), list(shape)
-    for back in range(1, len(found) + 1):
-        if target[-back] == 0:
-            found[-back] = shape[-back]
-            rest[-back] = 1
-    return found, target.index(-1) if -1 in target else None, rest
-
-
 def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
-    """The target, resolved from the right."""
+    """The target, resolved from the right: that of the turned shape, turned."""
     x, target = call.tensor(0), call.attrs.newshape
-    if any(d < -1 for d in target) or target.count(-1) > 1:
-        call.fail(f"the target {target} may hold 0, one -1 and positive dims", code="op-attribute")
+    if any(d < -3 for d in target):
+        call.fail(f"the target {target} may hold 0, one -1, -2, -3 and positive dims", code="op-attribute")
     if x.shape is None:
-        return TensorInfo(None, x.dtype, len(target), x.vdevice)
-    if any(target[-n] == 0 for n in range(x.ndim + 1, len(target) + 1)):
-        call.fail(f"the target {target} copies a dim that {show_shape(x.shape)} does not have")
-    math_ = DimMath(call.prover)
-    found, gap, uncopied = _resolved(x.shape, target)
-    rest, asked = math_.product(uncopied), math.prod(d for d in target if d > 0)
-    if (math_.equal(rest, asked) if gap is None else math_.divides(asked, rest)) is False:
-        call.fail(
-            f"cannot reshape {show_shape(x.shape)} into {target}: beside the dims that 0 copies there are "
-            f"{rest} elements for {asked}{'' if gap is None else ' times -1'}"
-        )
-    if gap is not None:
-        found[gap] = math_.floor_divide(rest, asked)
-    return TensorInfo(tuple(found), x.dtype, vdevice=x.vdevice)
+        return TensorInfo(None, x.dtype, target_rank(target), x.vdevice)
+    try:
+        found = resolve(call, TensorInfo(x.shape[::-1], x.dtype), target[::-1], relay=True)
+    except DiagnosticError:  # it shows the turned shapes
+        call.fail(f"cannot reshape {show_shape(x.shape)} into {show_shape(target)}, whose dims count from the last one")
+    return TensorInfo(None if found is None else found[::-1], x.dtype, vdevice=x.vdevice)
 
 
 def reference_reverse_reshape(inputs: Any, a: ReverseReshapeAttrs) -> Any:
     """`numpy.reshape`; beside a dim of 0 it does not find out what -1 stands for."""
-    found, gap, uncopied = _resolved(inputs[0].shape, a.newshape)
-    if gap is not None:
-        found[gap] = math.prod(uncopied) // math.prod(d for d in a.newshape if d > 0)
-    return np.reshape(inputs[0], found)
+    return np.reshape(inputs[0], resolve_numbers(inputs[0].shape[::-1], a.newshape[::-1])[::-1])
 
 
 REVERSE_RESHAPE = OpDef(
@@ -276,6 +257,8 @@ REVERSE_RESHAPE = OpDef(
     in_relax=False,
     samples=lambda: (
         Sample((Arr((2, 3, 4)),), ReverseReshapeAttrs((-1, 0))),
+        Sample((Arr((2, "n", 4)),), ReverseReshapeAttrs((0, -3))),
+        Sample((Arr((2, 3, 4)),), ReverseReshapeAttrs((-2, 4))),
         Sample((Arr(("n", 4)),), ReverseReshapeAttrs((2, -1, 2))),
     ),
     summary="Reshape, with special values interpreted from the last axis to the first.",
