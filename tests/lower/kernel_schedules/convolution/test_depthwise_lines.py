@@ -59,6 +59,9 @@ CASES: list[Case] = [
     # Bands of lines, and more columns than a piece has; two results a channel; an axis more.
     (R.nn.conv2d, (1, 1, 40, 300), (1, 1, 3, 3), {"padding": 1}),
     (R.nn.conv2d, (1, 3, 8, 9), (6, 1, 5, 5), {"padding": 2, "groups": 3}),
+    # More taps than registers.
+    (R.nn.conv2d, (1, 2, 14, 14), (2, 1, 13, 13), {"padding": 6, "groups": 2}),
+    (R.nn.conv2d, (1, 2, 9, 20), (2, 1, 37, 3), {"padding": (18, 1), "groups": 2}),
 ]
 
 
@@ -88,7 +91,7 @@ def test_float64() -> None:
     [
         ((R.nn.conv2d, (1, 4, 9, 40), (4, 4, 3, 3), {}), "dense"),
         ((R.nn.conv2d, (1, 1, 9, 40), (8, 1, 3, 3), {}), "many results of one channel"),
-        ((R.nn.conv2d, (1, 4, 40, 40), (4, 1, 13, 13), {"groups": 4}), "many taps"),
+        ((R.nn.conv2d, (1, 4, 70, 40), (4, 1, 65, 3), {"groups": 4}), "many taps"),
         ((R.nn.conv1d, (1, 4, 40), (4, 1, 13), {"groups": 4}), "one line"),
     ],
 )

@@ -19,8 +19,8 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 
-MOST_TAPS = 11
-"""Lines of a window, whose weights stay in registers."""
+MOST_TAPS = 64
+"""Lines of a window; the weights of more than about a dozen are loaded again for each sum, which costs little."""
 MOST_STRIDE = 4
 """Steps up to which lines are taken apart by shuffles."""
 MOST_SHARED = 2
