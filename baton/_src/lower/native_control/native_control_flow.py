@@ -21,7 +21,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.collecting import chunk_caller, in_chunks, nested_tuple
-from baton._src.lower.native_control.parameters import parameters_of
+from baton._src.lower.native_control.known_lengths import known_loops
+from baton._src.lower.native_control.parameters import Parameters, parameters_of
 from baton._src.lower.native_control.places import as_expr, find_places
 from baton._src.lower.native_control.read_steps import is_op, read_steps
 from baton._src.lower.native_control.steps import Callee
@@ -79,27 +80,45 @@ class _Maker:
         params = parameters_of(p.struct_info_ for p in function.params)
         if params is None or not result_fits(function, self.prover):
             return
+        callee = self._kernel(var, function, params)
+        if callee is None:
+            self._call_kernels(var, function)
+            return
+        self.callees[var.name_hint] = callee
+        if callee.collecting is not None:
+            self.functions[var] = chunk_caller(function, var, callee, callee.collecting)
+        elif _needs_control(function):
+            self.functions[var] = _wrapper(function, callee)
+
+    def _kernel(self, var: GlobalVar, function: Function, params: Parameters) -> Callee | None:
+        """The function as a kernel, if possible."""
         steps = read_steps(self.module, var, function, self.prover, self.callees)
         if steps is None:
-            return
+            return None
         chunked = in_chunks(function, steps) if steps.collects else None
         if chunked is not None:
             steps = chunked.steps
         elif steps.collects:
-            return
+            return None
         places = find_places(steps)
         kernel = GlobalVar(self._unused(f"{var.name_hint}_steps"))
-        made = write_kernel(steps, places)
+        made = self.functions[kernel] = write_kernel(steps, places)
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
         collecting = None if chunked is None else chunked.collecting
-        callee = Callee(kernel, made, params, tuple(places.constants), outputs, collecting)
-        self.functions[kernel] = made
-        self.callees[var.name_hint] = callee
-        if collecting is not None:
-            self.functions[var] = chunk_caller(function, var, callee, collecting)
-        elif _needs_control(function):
-            self.functions[var] = _wrapper(function, callee)
+        return Callee(kernel, made, params, tuple(places.constants), outputs, collecting)
+
+    def _call_kernels(self, var: GlobalVar, function: Function) -> None:
+        """Let a function of the machine call the kernels of loops whose lengths are known."""
+        changed = function
+        for loop in known_loops(function, self.callees):
+            params = parameters_of(p.struct_info_ for p in loop.function.params)
+            name = GlobalVar(f"{var.name_hint}_rows")
+            callee = None if params is None else self._kernel(name, loop.function, params)
+            if callee is not None:
+                changed = loop.replaced(changed, callee)
+        if changed is not function:
+            self.functions[var] = BlockBuilder(self.module.with_functions(self.functions)).normalize(changed)
 
     def result(self) -> IRModule:
         """The module with the kernels, without the private functions that only kernels need now."""

@@ -98,7 +98,8 @@ def _looped(
     any_state = [TensorInfo((), INT64), *inner]  # a number that is known would decide conditions
     go_on, *outputs = g.rehearse(any_state, lambda state: run_body(state[0], state[1:]))
     sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, outputs[count:], strict=True)]
-    length = _most(g, limit) if begin == 0 and _holds(condition) and _holds(go_on) else None
+    is_full = begin == 0 and scanned and _holds(condition) and _holds(go_on)
+    length = _most(g, limit) if is_full and limit is not None else None
     collected = collected or [_nothing(g, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     growing = [_of_any_length(i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     start = [_more(g, first, limit, g.reshape(condition, ())), first, *carried, *collected]
@@ -114,9 +115,11 @@ def _holds(condition: Value) -> bool:
     return condition.array is not None and bool(condition.array.all())
 
 
-def _most(g: GraphBuilder, limit: Value | None) -> Dim | None:
-    """How many iterations there are at most, if that is known when compiling."""
-    known = None if limit is None else limit.contents()
+def _most(g: GraphBuilder, limit: Value) -> Dim | None:
+    """How many iterations there are at most: a size, which may be read at run time."""
+    known = limit.contents()
+    if known is None:
+        known = g.numbers(g.call("maximum", limit, g.constant(np.zeros((), limit.dtype.numpy))))
     if known is None:
         return None
     most = known.reshape(-1)[0]
