@@ -166,3 +166,19 @@ def test_adjoints_of_means_divide_by_numbers_where_the_dims_are_numbers(name: st
     check_gradient(made, arrays((2, extent or 3)))
     text = Gradient("main")(made)["main_adjoint"].script()
     assert (text.count("R.sum(") > 1) is (extent is None)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("axis", [None, [1]])
+def test_elements_that_tie_share_the_gradient(name: str, axis: Any) -> None:
+    """Each got all of it."""
+    x = np.array([[1, 3, 3, 1], [1, 1, 1, 1]], "float32")
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(getattr(R, name)(x, axis)))
+
+    after = Gradient("main")(program([tensor("x", 2, 4)], build))
+    _, (grad,) = evaluate(after, "main_adjoint", x)
+    best = getattr(x, name)(axis=axis and 1, keepdims=True)
+    hits = (x == best).astype("float32")
+    same_values(grad, hits / hits.sum(axis=axis and 1, keepdims=True))

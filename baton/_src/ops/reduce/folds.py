@@ -248,9 +248,15 @@ def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> l
 
 
 def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    """Elements that tie share the gradient equally, as in Relay's gradient of max (Relax's TVM has none)."""
     x = args[0]
+    axes = folded_axes(x.struct_info.ndim, attributes)
+    if not axes:
+        return [grad]
     hit = b.op("equal", x, spread(b, attributes, x, out))
-    return [b.op("where", hit, spread(b, attributes, x, grad), b.full_like(x, 0))]
+    zero = b.full_like(x, 0)
+    count = b.op("sum", b.op("where", hit, b.full_like(x, 1), zero), axis=axes, keepdims=True)
+    return [b.op("where", hit, b.op("divide", spread(b, attributes, x, grad), count), zero)]
 
 
 def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
