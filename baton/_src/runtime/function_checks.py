@@ -70,7 +70,7 @@ def is_subinfo(given: ValueInfo, expected: ValueInfo) -> bool:
         case ShapeValue(), ShapeValue():
             return expected.ndim in (-1, given.ndim) and _dims_fit(given.dims, expected.dims)
         case PrimScalar(), PrimScalar():
-            return given.dtype == expected.dtype and expected.value in (None, given.value)
+            return given.dtype == expected.dtype and _dims_fit(_alone(given.value), _alone(expected.value))
         case TupleValue(fields), TupleValue(others):
             return len(fields) == len(others) and all(is_subinfo(a, b) for a, b in zip(fields, others))
         case FunctionValue(), FunctionValue():
@@ -89,8 +89,12 @@ def _dims_fit(given: Sequence[DimExpr] | None, expected: Sequence[DimExpr] | Non
     return all(_undecided(a) or _undecided(b) or a == b for a, b in zip(given, expected))
 
 
+def _alone(value: DimExpr) -> tuple[DimExpr, ...] | None:
+    return None if value is None else (value,)
+
+
 def _undecided(dim: DimExpr) -> bool:
-    return not isinstance(dim, int)
+    return not isinstance(dim, (int, float))
 
 
 def _without_open_dims(params: Sequence[ValueInfo]) -> list[ValueInfo]:

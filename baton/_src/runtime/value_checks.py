@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.runtime.dim_expr import DimExpr, compile_dim, format_dim, is_slot
+from baton._src.runtime.filled_info import filled
 from baton._src.runtime.function_checks import check_function
 from baton._src.runtime.value_errors import argument_count, describe, mismatch
 from baton._src.runtime.value_info import (
@@ -60,7 +61,9 @@ class Matcher:
                 for index, field in enumerate(fields):
                     self.check(value[index], field, f"{place}[{index}]")
             case FunctionValue():
-                check_function(value, info, place)
+                known = filled(info, self.heap)
+                assert isinstance(known, FunctionValue)
+                check_function(value, known, place)
 
     def bind(self, value: Any, info: ValueInfo, place: str) -> None:
         """Phase one of a signature: check category, rank and dtype, and bind every slot found in a binding position."""

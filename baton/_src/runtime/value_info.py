@@ -56,12 +56,17 @@ class TupleValue:
 
 @dataclass(frozen=True, slots=True)
 class FunctionValue:
-    """A function. `params` None: a packed function (opaque); otherwise a closure. `any_callable`: either."""
+    """A function. `params` None: a packed function (opaque); otherwise a closure. `any_callable`: either.
+
+    Variables are numbered anew inside; `outer` are pairs of such a number and the slot of the scope around, for those
+    that are the scope's.
+    """
 
     params: tuple[ValueInfo, ...] | None = None
     ret: ValueInfo | None = None
     pure: bool = False
     any_callable: bool = False
+    outer: tuple[tuple[int, int], ...] = ()
 
 
 ValueInfo = ObjectValue | TensorValue | ShapeValue | PrimScalar | TupleValue | FunctionValue
@@ -111,9 +116,10 @@ def info_to_data(info: ValueInfo) -> list[Any]:
             return ["prim", dtype, value]
         case TupleValue(fields):
             return ["tuple", [info_to_data(f) for f in fields]]
-        case FunctionValue(params, ret, pure, any_callable):
+        case FunctionValue(params, ret, pure, any_callable, outer):
             inputs = None if params is None else [info_to_data(p) for p in params]
-            return ["func", inputs, None if ret is None else info_to_data(ret), pure, any_callable]
+            result = None if ret is None else info_to_data(ret)
+            return ["func", inputs, result, pure, any_callable, *(list(pair) for pair in outer)]
 
 
 def info_from_data(data: Any) -> ValueInfo:
@@ -129,8 +135,9 @@ def info_from_data(data: Any) -> ValueInfo:
             return PrimScalar(dtype, value)
         case ["tuple", list() as fields]:
             return TupleValue(tuple(info_from_data(f) for f in fields))
-        case ["func", params, ret, bool() as pure, bool() as any_callable]:
+        case ["func", params, ret, bool() as pure, bool() as any_callable, *outer]:
             inputs = None if params is None else tuple(info_from_data(p) for p in params)
-            return FunctionValue(inputs, None if ret is None else info_from_data(ret), pure, any_callable)
+            pairs = tuple((int(here), int(around)) for here, around in outer)
+            return FunctionValue(inputs, None if ret is None else info_from_data(ret), pure, any_callable, pairs)
         case _:
             raise fail("executable-corrupt", f"{data!r} is not the information of a value")

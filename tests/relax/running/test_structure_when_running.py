@@ -219,6 +219,59 @@ def main(x: R.Tensor(ndim=1), y: R.Object) -> R.Object:
     assert says(check_fails(body, f32(1, 2), f32(3)), "expected (2,) as s holds", "expected 2")
 
 
+@pytest.mark.rule("RELAX-RTSI-5")
+@pytest.mark.rule("RELAX-RTSI-5", rejects=True)
+@pytest.mark.parametrize(
+    ("target", "fits"),
+    [
+        ("R.Callable([], R.Shape([m]))", True),
+        ("R.Callable([], R.Shape([n + 1]))", True),
+        ("R.Callable([], R.Shape([n]))", False),
+        ("R.Callable([], R.Shape([m * 2]))", False),
+        ("R.Tuple(R.Callable([], R.Shape([n])), R.Object)", False),
+        ("R.Callable([R.Callable([R.Shape([n])], R.Object)], R.Object)", False),
+    ],
+)
+def test_casts_to_function_types_over_sizes_in_scope(target: str, fits: bool) -> None:
+    """The sizes are those of the run: machines took them for variables of the function type, which fit anything."""
+    value = "(g, x)" if "Tuple" in target else "g"
+    body = f"""
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
+    n, m = T.int64(), T.int64()
+    @R.function
+    def g() -> R.Shape([m]):
+        return R.shape([m])
+    o: R.Object = {value}
+    f = R.match_cast(o, {target})
+    return x
+"""
+    x = np.zeros((2, 3), np.float32)
+    if fits:
+        run(body, x)
+    else:
+        check_fails(body, x)
+
+
+@pytest.mark.rule("RELAX-RTSI-5")
+def test_functions_of_numbers_in_scope_are_bound() -> None:
+    """A closure that returns a captured size could not be bound to its own type, whose number was no variable."""
+    body = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Prim("int64"):
+    n, m = T.int64(), T.int64()
+    @R.function
+    def g(y: R.Tensor((n, "k"), "float32")) -> R.Tuple(R.Prim(value=m), R.Prim(value="k")):
+        k = T.int64()
+        return (R.prim_value(m), R.prim_value(k))
+    o: R.Object = g
+    f = R.match_cast(o, R.Callable([R.Tensor((n, 3), "float32")], R.Tuple(R.Prim(value=m), R.Prim("int64"))))
+    t = f(x)
+    return t[1]
+"""
+    assert run(body, np.zeros((2, 3), np.float32)) == 3
+
+
 @pytest.mark.rule("RELAX-RTSI-1")
 @pytest.mark.rule("RELAX-RTSI-1", rejects=True)
 @pytest.mark.rule("RELAX-RTSI-2")

@@ -35,8 +35,9 @@ def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] |
     """Convert `info` to what the executable checks at run time. Variables that hold the shape of a tensor are added to
     `shape_vars`.
 
-    Inside a function type, slots number the variables of the function's own signature, in order of appearance;
-    `make_closure` of `runtime/vm/builtins/functions.py` fills in those that captured values determine.
+    Inside a function type, slots number the variables of its signature, in order of appearance. Those that `slots`
+    has, too, are filled in from there when it is checked; those that captured values determine by `make_closure` of
+    `runtime/vm/builtins/functions.py`.
     """
     holders: list[Var] = [] if shape_vars is None else shape_vars
     match info:
@@ -55,7 +56,8 @@ def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] |
         case FuncStructInfo(params=params, ret=ret):
             own = {v: i for i, v in enumerate(tir_vars_in_struct_info(info))}
             inputs = tuple(_signature_part(p, own) for p in params or ())
-            return FunctionValue(inputs, _signature_part(ret, own), info.purity)
+            outer = tuple((i, slots[v]) for v, i in own.items() if v in slots)
+            return FunctionValue(inputs, _signature_part(ret, own), info.purity, outer=outer)
         case _:
             return ANY
 
