@@ -7,13 +7,13 @@ expressions in Relax functions (`n = T.int64()`) are ordinary Python, so every w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.intrinsics import INTRINSICS
+from baton._src.tir.text.scope import ScriptWord
 from baton._src.tir.text.words import WORDS, expression_word, names_dtype
 
 _BITS = (8, 16, 32, 64)
@@ -60,8 +60,10 @@ def _dtypes() -> list[str]:
 
 def _names() -> dict[str, Callable[..., Any]]:
     expressions = {*_dtypes(), *WORDS, *(name.removeprefix("tir.") for name in INTRINSICS)}
-    found: dict[str, Callable[..., Any]] = {n: partial(expression_word, n) for n in sorted(expressions) if "." not in n}
-    found.update({name: partial(_statement_only, name) for name in _STATEMENTS.split()})
+    found: dict[str, Callable[..., Any]] = {
+        n: ScriptWord(expression_word, n) for n in sorted(expressions) if "." not in n
+    }
+    found.update({name: ScriptWord(_statement_only, name) for name in _STATEMENTS.split()})
     found["Buffer"] = found["buffer"] = found["buffer_decl"] = _BufferWord()
     found["Ptr"] = found["ptr"] = found["buffer_var"] = _PointerWord()
     return found

@@ -259,3 +259,23 @@ def test_failing_formats_are_reported_where_they_stand() -> None:
         @T.prim_func
         def kernel(A: T.Buffer((4,), "int32")):
             T.evaluate(T.call_extern("int32", f"{1:zz}"))
+
+
+def test_loops_by_names_and_choices_of_python() -> None:
+    """Guards loops that a script's own names and conditions choose, and branches that are not taken: they were read."""
+    loop, fast, width = T.vectorized, True, 8
+
+    @T.prim_func
+    def kernel(a: T.Buffer((8,), "float32")) -> None:
+        for i in loop(8):
+            a[i] = T.float32(1)
+        for i in T.unroll(8) if fast else T.serial(8):
+            a[i] = T.float32(2)
+        T.evaluate(1) if fast else T.nothing(2)
+        a[0] = a[1] if width == 8 else a[9, 9]
+
+    text = kernel.script()
+    assert "T.vectorized(8)" in text
+    assert "T.unroll(8)" in text
+    assert "T.evaluate(1)" in text
+    assert "a[0] = a[1]" in text

@@ -26,7 +26,7 @@ _AXES = ("spatial", "reduce", "scan", "opaque", "S", "R")
 
 
 def call_name(scope: Scope, node: ast.AST) -> str:
-    """`axis.remap` of the call `T.axis.remap(...)`; empty for anything else."""
+    """`axis.remap` of the call `T.axis.remap(...)`, also by a name of the script's own; empty for anything else."""
     if not isinstance(node, ast.Call):
         return ""
     parts: list[str] = []
@@ -36,7 +36,9 @@ def call_name(scope: Scope, node: ast.AST) -> str:
         callee = callee.value
     if isinstance(callee, ast.Name) and callee.id in scope.roots and parts:
         return ".".join(reversed(parts))
-    return "range" if isinstance(callee, ast.Name) and callee.id == "range" and not parts else ""
+    if not isinstance(callee, ast.Name) or parts:
+        return ""
+    return "range" if callee.id == "range" else scope.word_called(callee.id)
 
 
 def plain(content: Any) -> Any:

@@ -125,12 +125,22 @@ def _dict(scope: Scope, node: ast.Dict) -> Task[dict[Any, Any]]:
 
 
 def _choice(scope: Scope, node: ast.IfExp) -> Task[Any]:
-    """`yes if test else no`."""
+    """`yes if test else no`; of a test of Python's own only the branch that it decides is read."""
     test = yield value(scope, node.test)
-    yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
     if not isinstance(test, PrimExpr):
-        return yes if test else no
+        return (yield value(scope, node.body if test else node.orelse))
+    yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
     return scope.at(node, if_then_else(test, yes, no))
+
+
+def decided(scope: Scope, node: ast.expr) -> Task[ast.expr]:
+    """The branch of `yes if test else no` that a test of Python's own decides; any other expression as it is."""
+    while isinstance(node, ast.IfExp):
+        test = yield value(scope, node.test)
+        if isinstance(test, PrimExpr):
+            break
+        node = node.body if test else node.orelse
+    return node
 
 
 # ----------------------------------------------------------------------------------------------- operators

@@ -34,7 +34,7 @@ from baton._src.tir.text.read_blocks import (
     numbered,
     plain,
 )
-from baton._src.tir.text.read_expressions import arguments, condition, extent_between, scalar, value
+from baton._src.tir.text.read_expressions import arguments, condition, decided, extent_between, scalar, value
 from baton._src.tir.text.read_scoped_words import SCOPED, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope
 from baton._src.tir.text.slips import instead
@@ -123,6 +123,10 @@ def _statement(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[Non
 def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[None]:
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return  # a docstring
+    chosen = yield decided(scope, node.value)
+    if chosen is not node.value:
+        yield _expression(scope, ast.copy_location(ast.Expr(chosen), node), out)
+        return
     word = call_name(scope, node.value)
     if word and isinstance(node.value, ast.Call):
         if (yield block_word(scope, node.value, word)):
@@ -159,12 +163,13 @@ def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[No
 
 
 def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
-    word = call_name(scope, node.iter)
+    iterated = yield decided(scope, node.iter)
+    word = call_name(scope, iterated)
     if word not in _LOOPS:
         known = "range, T.serial, T.grid, T.parallel, T.vectorized, T.unroll, T.thread_binding"
         raise scope.error(node.iter, "tir-loop", "this cannot be looped over", f"loops are {known}")
-    assert isinstance(node.iter, ast.Call)
-    args, kwargs = yield arguments(scope, node.iter)
+    assert isinstance(iterated, ast.Call)
+    args, kwargs = yield arguments(scope, iterated)
     names = target_names(scope, node.target)
     if word == "thread_binding" and isinstance(args[-1], str):
         kwargs["thread"] = args.pop()

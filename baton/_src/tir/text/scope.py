@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from baton._src.ir.node import Node, set_note
@@ -29,6 +30,10 @@ class Word:
 
     def __repr__(self) -> str:
         return f"T.{self.name}"
+
+
+class ScriptWord(partial[Any]):
+    """`T.name` as Python has it, outside of scripts: its first argument is the name."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class Scope:
         """Whether something has, or would have, this name."""
         found = name in self.failed or name in self.environment or any(name in frame for frame in self.frames)
         return found or (self.is_trusted and hasattr(builtins, name))
+
+    def word_called(self, name: str) -> str:
+        """The word of T that a name of the script's own stands for (`loop = T.serial`); empty if it is none."""
+        places = (*reversed(self.frames), self.environment)
+        found = next((place[name] for place in places if name in place), None)
+        return str(found.args[0]) if isinstance(found, ScriptWord) else ""
 
     def lookup(self, node: ast.Name) -> Any:
         """What a name means; reports names that nothing defines."""
