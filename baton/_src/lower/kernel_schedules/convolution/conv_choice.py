@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution import conv2d
+from baton._src.lower.kernel_schedules.convolution import conv2d, open_depthwise
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
 from baton._src.lower.kernel_schedules.convolution.lines import depthwise_lines, line_phases
 from baton._src.lower.kernel_schedules.convolution.unpacked import conv_unpacked
@@ -23,6 +23,7 @@ WAYS: tuple[tuple[str, Planner], ...] = (
     ("conv_unpacked", conv_unpacked.plan),
     ("conv2d", conv2d.plan),
     ("rows", depthwise_lines.plan_generally),
+    ("open_depthwise", open_depthwise.plan),
 )
 
 

@@ -108,7 +108,7 @@ class _Planner:
             return 1
         points = [_points(sizes[0], call.attrs.strides), _points(sizes[1], (1, 1))]
         if shape[1] == 1 and call.attrs.groups > 1 and not _is_known(sizes[1]):
-            return WORTHWHILE  # on plain lines of unknown length, depthwise ones are not scheduled
+            return WORTHWHILE  # on plain lines of unknown length, taps of depthwise ones share no loads
         moved = sizes[0][1] * points[0] + sizes[1][1] * points[1]
         share = BY_WINOGRAD if self.winograd and _has_unit_steps(call) and min(shape[:2]) >= FEWEST else DIRECTLY
         return WORTHWHILE if share * int(np.prod(shape)) * points[1] > MOVING * moved else 1
