@@ -21,6 +21,7 @@ from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.passes.relay.written_types import with_written_types
+from baton._src.relax.nodes import Function as RelaxFunction
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
@@ -30,8 +31,12 @@ from baton._src.values.tensor import NDArray
 
 
 def as_relay_module(mod: IRModule | Function) -> IRModule:
-    """The module; a function becomes `main` of a new one."""
+    """The module; a function becomes `main` of a new one. Error `graph-fragment`: a module of Relax."""
     if isinstance(mod, IRModule):
+        foreign = next((v for v, f in mod.functions.items() if isinstance(f, RelaxFunction)), None)
+        if foreign is not None and not any(isinstance(f, Function) for f in mod.functions.values()):
+            says = f"{foreign.name_hint} is not a Relay function"
+            raise fail("graph-fragment", says, help="relax.build takes modules of Relax", span=foreign.span)
         return mod
     if isinstance(mod, Function):
         return IRModule({"main": mod})
