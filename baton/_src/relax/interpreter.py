@@ -146,7 +146,7 @@ class Interpreter:
                 Checker(frame, bind=True).cast(value, part, "captured value")
             info = Checker(frame, bind=False).concrete(info.with_fields(params=info.params[:count]))
         name = getattr(callee, "name", "closure")
-        return PartialClosure(name, callee, captured, lambda closure, args: run(self.call(closure, args)), info)
+        return PartialClosure(name, callee, captured, self._invoke, info)
 
     def packed(self, callee: Any) -> Any:
         """A packed function by name."""

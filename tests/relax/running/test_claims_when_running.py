@@ -10,7 +10,7 @@ import pytest
 
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray, array
-from tests.relax.machines import everywhere, f32, fails_everywhere, table
+from tests.relax.machines import MODES, everywhere, f32, fails_everywhere, machine, table
 
 CHOSEN = """
 @R.function(pure=False)
@@ -153,6 +153,23 @@ def main(y: R.Tensor((3,), "float32")) -> R.Object:
     return R.invoke_pure_closure(partial, (y, y), sinfo_args=R.Tensor((3,), "float32"))
 """
     fails_everywhere(program, f32(1, 2, 3), says=says)
+
+
+@pytest.mark.rule("RELAX-OP-09")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_partial_function_is_called_from_outside_with_arrays(mode: str) -> None:
+    """The interpreter took them as they are, which are no tensors."""
+    program = """
+@R.function
+def f(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    return R.subtract(x, y)
+
+@R.function
+def main(y: R.Tensor(("n",), "float32")) -> R.Object:
+    return R.make_closure(cls.f, (y,))
+"""
+    partial = machine(program, mode)["main"](f32(1, 2))
+    np.testing.assert_array_equal(partial(f32(5, 5)).numpy(), [4, 3])
 
 
 def test_claims_of_results_that_nothing_reads_are_not_checked() -> None:
