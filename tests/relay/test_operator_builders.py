@@ -80,6 +80,24 @@ def test_correlation_of_an_image_with_itself() -> None:
     np.testing.assert_allclose(found[:, 4], (data**2).mean(axis=1), rtol=1e-5)
 
 
+def test_segments_that_a_run_counts() -> None:
+    """Guards `segment_sum` without a number of segments (one more than the greatest id): it gave a row for each of the
+    data's; and a number that is computed."""
+    x, ids, count = (
+        relay.var("x", shape=(3, 4)),
+        relay.var("ids", shape=(3,), dtype="int32"),
+        relay.var("n", shape=(), dtype="int32"),
+    )
+    data, rows = numbers(3, 4), np.int32([1, 0, 1])
+    wanted = np.stack([data[1], data[0] + data[2], np.zeros(4), np.zeros(4)])
+    for found, size, more in ((relay.segment_sum(x, ids), 2, ()), (relay.segment_sum(x, ids, count), 4, (count,))):
+        module = baton.IRModule.from_expr(relay.Function([x, ids, *more], found))
+        given = (data, rows, *(np.int32(size) for _ in more))
+        for kind in ("debug", "vm"):
+            got = relay.create_executor(kind, module, target="llvm").evaluate()(*given).numpy()
+            np.testing.assert_allclose(got, wanted[:size], rtol=1e-5)
+
+
 def test_compositions() -> None:
     """Guards functions that only compose operators, in their namespaces."""
     x, ids = relay.var("x", shape=(3, 4)), relay.var("ids", shape=(3,), dtype="int32")
@@ -90,8 +108,9 @@ def test_compositions() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
     rows = np.int32([1, 0, 1])
     wanted = np.stack([data[1], data[0] + data[2], np.zeros(4)])
-    np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids), data, rows), wanted, rtol=1e-5)
+    np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids, 3), data, rows), wanted, rtol=1e-5)
     np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids, 2), data, rows), wanted[:2], rtol=1e-5)
+    np.testing.assert_allclose(run([x], relay.segment_sum(x, relay.const(rows)), data), wanted[:2], rtol=1e-5)
     assert run([x], relay.reverse_reshape(x, (3, -1, 0)), data).shape == (3, 1, 4)
     assert run([x], relay.reverse_reshape(x, (-3,)), data).shape == (12,)
     assert run([x], relay.reverse_reshape(x, (-2, 4)), data).shape == (3, 4)

@@ -59,15 +59,31 @@ def logsumexp(op: Any, data: Any, axis: Any = None, keepdims: bool = False) -> A
     return op.add(total, top if keepdims else op.squeeze(top, axis=axis))
 
 
-def segment_sum(op: Any, data: Any, segment_ids: Any, num_segments: int | None = None) -> Any:
+def segment_sum(op: Any, data: Any, segment_ids: Any, num_segments: Any = None) -> Any:
     """Row s is the sum of the rows of `data` that `segment_ids` (one number a row) puts into segment s.
 
-    `num_segments`: rows of the result, as many as the data has if left out.
+    `num_segments`: rows of the result, a number or a scalar tensor; if left out, one more than the greatest id: known
+    where the ids are constant, else as many as a run has, which the virtual machine computes.
     """
-    blank = op.zeros_like(data)
-    if num_segments is not None:
-        blank = op.take(blank, relay_constant(np.zeros(num_segments, "int32")), axis=0)
+    if num_segments is None and isinstance(segment_ids, relay.Constant):
+        num_segments = int(segment_ids.data.data.max(initial=-1)) + 1
+    if isinstance(num_segments, int):
+        rows = relay_constant(np.zeros(num_segments, "int32"))
+        blank = op.take(op.zeros_like(data), rows, axis=0, mode="clip")
+    else:
+        blank = op.broadcast_to(op.cast_like(relay_constant(0), data), _segments(op, data, segment_ids, num_segments))
     return op.scatter_nd(blank, op.expand_dims(segment_ids, 0), data, mode="add")
+
+
+def _segments(op: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """The shape of the result, computed by the program."""
+    if num_segments is None:
+        greatest = op.cast(op.max(segment_ids, axis=[0], keepdims=True), "int64")
+        count = op.add(greatest, relay_constant(np.ones(1, "int64")))
+    else:
+        count = op.cast(op.reshape(num_segments, (1,)), "int64")
+    row = op.strided_slice(op.shape_of(data, dtype="int64"), [1], [-1], slice_mode="size")
+    return op.concatenate([count, row], axis=0)
 
 
 def reverse_reshape(op: Any, data: Any, newshape: Any) -> Any:
