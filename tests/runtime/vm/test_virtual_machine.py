@@ -9,6 +9,8 @@ from baton._src.runtime.executable.bytecode import Goto, If
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.value_info import TensorValue, TupleValue
+from baton._src.runtime.vm import engine
+from baton._src.runtime.vm.machine_code import Code, make_ready
 from baton._src.runtime.vm.virtual_machine import SKIP_RUN, VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
@@ -69,6 +71,22 @@ def test_a_million_tail_calls() -> None:
     """A tail call replaces its frame: neither the Python stack nor the frame list grows."""
     vm = VirtualMachine(countdown(True).get(), functions=table(**NUMBERS))
     assert vm["f"](1_000_000) == 0
+
+
+def test_a_function_whose_preparation_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards Ctrl-C, and other threads, while a function is made ready: half of it was kept, and run by later calls."""
+
+    def interrupted(code: Code, *parts: object) -> None:
+        make_ready(code, *parts)
+        code.blank = []
+        raise KeyboardInterrupt
+
+    machine = VirtualMachine(countdown(tail=False).get(), functions=table(**NUMBERS))
+    with monkeypatch.context() as context:
+        context.setattr(engine, "make_ready", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            machine["f"](3)
+    assert machine["f"](3) == 3
 
 
 def test_hundred_thousand_nested_calls() -> None:

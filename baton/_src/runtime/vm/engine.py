@@ -82,9 +82,10 @@ class Engine:
         known = self._codes.get(number)
         if known is None:
             entry = self.executable.functions[number]
-            known = self._codes[number] = Code(entry.name, entry.params, entry.registers)
+            known = Code(entry.name, entry.params, entry.registers)
             instructions = self.executable.instructions[entry.start : entry.end]
             make_ready(known, instructions, self._resolve, self._operand_value, self._names)
+            self._codes[number] = known  # only now: Ctrl-C may have come meanwhile, or another thread
         return known
 
     def _resolve(self, number: int) -> tuple[int, Any]:
