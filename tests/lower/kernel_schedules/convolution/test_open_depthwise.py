@@ -77,3 +77,10 @@ def test_any_size(
 )
 def test_left_to_others(weight: tuple[int, ...], attrs: dict[str, Any], sizes: list[Any], why: str) -> None:
     assert isinstance(open_depthwise.plan(_kernel(R.nn.conv1d, weight, attrs, sizes)[1], HOST), Declined), why
+
+
+def test_a_sum_of_squares_is_left_to_others() -> None:
+    """It has no axis of points to look at: R.std of open sizes was an IndexError."""
+    module = program([tensor("x", *_open(1), 3)], lambda b, x: R.sum(b.emit(R.multiply(x, x))))
+    func = only_kernel(module)
+    assert isinstance(open_depthwise.plan(func, HOST), Declined)

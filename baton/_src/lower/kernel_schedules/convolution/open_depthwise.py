@@ -46,6 +46,8 @@ def _is_depthwise(stage: Stage) -> bool:
     """Whether each result sees a window of one channel; a map of known size is for others."""
     if stage.combiner is not tir.Add or not isinstance(stage.value, tir.Mul) or not stage.buffer.dtype.is_float:
         return False
+    if not stage.spatial:  # a sum of squares
+        return False
     reads = stage.loads
     weights = [load for load in reads if not depends_on_points(load, stage)]
     if len(reads) != 2 or len(weights) != 1:
