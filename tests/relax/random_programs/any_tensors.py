@@ -121,9 +121,11 @@ class Line:
         return self.draw.randrange(-x.struct_info.ndim, x.struct_info.ndim)
 
     def dims(self, x: Any) -> list[Any]:
-        if x.struct_info.shape is None:
+        """The dims of a tensor, where they are said; a variable may hold them instead."""
+        shape = x.struct_info.shape
+        if not isinstance(shape, ShapeExpr):
             raise Unsuited
-        return list(x.struct_info.shape.values)
+        return list(shape.values)
 
 
 def _unary(g: Line) -> Any:
