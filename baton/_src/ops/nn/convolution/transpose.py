@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -20,6 +20,7 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
+from baton._src.ops.nn.convolution.turned_products import decompose
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
@@ -250,6 +251,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         infer=infer,
         compute=compute,
         reference=reference,
+        decompose=decompose if spatial == 2 else NotApplicable("computed directly"),
         gradient=gradient,
         relay_builder=relay_builder,
         infer_inputs=infer_inputs,
