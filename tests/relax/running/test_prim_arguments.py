@@ -232,3 +232,31 @@ def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", 2), "int32"):
 """
     np.testing.assert_array_equal(everywhere(text, np.ones((2, 3), "float32")).data, [[3000, 3]] * 2)
     fails_everywhere(text, np.ones((2, 300), "float32"), code="value-mismatch")
+
+
+@pytest.mark.rule("RELAX-OP-18")
+@pytest.mark.rule("RELAX-MATCH-3")
+@pytest.mark.parametrize(
+    ("field", "dtype"),
+    [
+        ("ndim", "int32"),
+        ("dtype_code", "uint8"),
+        ("dtype_bits", "uint8"),
+        ("dtype_lanes", "uint16"),
+        ("byte_offset", "uint64"),
+        ("elem_offset", "uint64"),
+        ("shape_i", "int64"),
+        ("stride_i", "int64"),
+    ],
+)
+def test_fields_of_headers_have_their_dtype(field: str, dtype: str) -> None:
+    """Machines gave all of them as int64, so that a cast to what the operator is declared to give failed."""
+    axis = ", 0" if field.endswith("_i") else ""
+    program = f"""
+@R.function
+def main(x: R.Tensor(dtype="float32")) -> R.Object:
+    hidden: R.Object = R.inspect.tensor_{field}(x{axis})
+    found = R.match_cast(hidden, R.Prim("{dtype}"))
+    return found
+"""
+    everywhere(program, f32(1, 2))

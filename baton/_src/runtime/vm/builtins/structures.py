@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
+from baton._src.values.prim import prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -96,6 +97,11 @@ def _axis(tensor: NDArray, axis: int) -> int:
     return axis
 
 
+def _header(dtype: str, read: Callable[[NDArray], int]) -> Callable[[NDArray], Any]:
+    """A field of a tensor's header, as a prim value of the field's dtype."""
+    return lambda tensor: prim(read(tensor), dtype)
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.make_tuple": make_tuple,
     "vm.builtin.tuple_getitem": tuple_getitem,
@@ -110,12 +116,12 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.ref_create": ref_create,
     "vm.builtin.ref_read": ref_read,
     "vm.builtin.ref_write": ref_write,
-    "vm.builtin.tensor_ndim": lambda t: t.ndim,
-    "vm.builtin.tensor_dtype_code": lambda t: _DTYPE_CODES[t.dtype.kind],
-    "vm.builtin.tensor_dtype_bits": lambda t: t.dtype.bits,
-    "vm.builtin.tensor_dtype_lanes": lambda t: 1,
+    "vm.builtin.tensor_ndim": _header("int32", lambda t: t.ndim),
+    "vm.builtin.tensor_dtype_code": _header("uint8", lambda t: _DTYPE_CODES[t.dtype.kind]),
+    "vm.builtin.tensor_dtype_bits": _header("uint8", lambda t: t.dtype.bits),
+    "vm.builtin.tensor_dtype_lanes": _header("uint16", lambda t: 1),
     "vm.builtin.tensor_shape_i": lambda t, axis: t.shape[_axis(t, axis)],
     "vm.builtin.tensor_stride_i": lambda t, axis: t.data.strides[_axis(t, axis)] // t.data.itemsize,
-    "vm.builtin.tensor_byte_offset": lambda t: 0,
-    "vm.builtin.tensor_elem_offset": lambda t: 0,
+    "vm.builtin.tensor_byte_offset": _header("uint64", lambda t: 0),
+    "vm.builtin.tensor_elem_offset": _header("uint64", lambda t: 0),
 }
