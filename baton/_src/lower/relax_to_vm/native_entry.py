@@ -44,6 +44,7 @@ from baton._src.runtime.native.native_plan import (
 )
 from baton._src.runtime.value_info import TensorValue
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import InternalError
 from baton._src.tir.builders.extern_calls import call_extern
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.kernel_abi import KernelABI
@@ -264,6 +265,8 @@ class EntryBuilder:
         if isinstance(root, InRegister):
             return "input", self._input_numbers[root.register]
         space, at = places[root]
+        if start and space != "arena":  # elsewhere `at` is a number, not an address
+            raise InternalError(f"the {space} number {at} has no parts")
         return space, (at + start if isinstance(at, int) else add(at, literal(start, INT64))) if start else at
 
     # ----------------------------------------------------------------------------------------- variables
