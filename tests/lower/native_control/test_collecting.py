@@ -73,6 +73,12 @@ def test_lengths_around_those_of_a_call(rounds: int, size: str) -> None:
     compared(module, rounds)
 
 
+def test_what_is_returned_is_checked_once() -> None:
+    """Guards the time around short loops: rows were checked as appended, and again as what the loop returns."""
+    text = relax_build(program()).as_text()
+    assert text.count("Call  vm.builtin.complete") == text.count("Call  vm.builtin.match_cast") == 2
+
+
 @pytest.mark.parametrize("width", [MEMORY // 16, MEMORY])
 @pytest.mark.parametrize("known", [True, False])
 def test_rows_that_fill_the_memory(width: int, known: bool) -> None:
