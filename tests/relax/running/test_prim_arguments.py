@@ -260,3 +260,14 @@ def main(x: R.Tensor(dtype="float32")) -> R.Object:
     return found
 """
     everywhere(program, f32(1, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "float64"])
+def test_tensors_filled_with_a_number_have_its_dtype(dtype: str) -> None:
+    """The interpreter made float64 of any float, int64 of any integer, and refused its own result."""
+    program = f"""
+@R.function
+def main(p: R.Prim("{dtype}")) -> R.Tensor((2,), "{dtype}"):
+    return R.full(R.shape([2]), p)
+"""
+    assert everywhere(program, {"bool": True, "int32": 3}.get(dtype, 2.5)).dtype == dtype

@@ -20,6 +20,7 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.prim import prim_dtype
 
 CONSTANT = NotApplicable("depends on no tensor differentiably")
 
@@ -76,10 +77,11 @@ def compute_full(inputs: Any, a: FullAttrs, out: Any) -> Any:
 
 def reference_full(inputs: Any, a: FullAttrs) -> Any:
     """`numpy.full`."""
-    fill = np.asarray(_fill_operand(inputs))
+    given = _fill_operand(inputs)
+    fill, known = np.asarray(given), prim_dtype(given)
     shape = target_numbers(inputs, 0 if len(inputs) == 2 and isinstance(inputs[0], tuple) else 1, a.shape)
-    dtype = fill.dtype if a.dtype.is_void else a.dtype.numpy
-    return np.full(shape, fill.astype(dtype))
+    own = fill.dtype if known is None else known.numpy
+    return np.full(shape, fill.astype(own if a.dtype.is_void else a.dtype.numpy))
 
 
 def relay_full(make: Any, fill_value: Any, shape: Any = (), dtype: Any = "") -> Any:
