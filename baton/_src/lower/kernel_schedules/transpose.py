@@ -46,6 +46,11 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 
+WIDTHS = {8, 16, 32, 64}
+"""Bits of elements. A square has as many vectors as one has elements, which have to be registers; so those of less than
+32 bits fill a part of each.
+"""
+
 
 @dataclass(frozen=True)
 class _Movement:
@@ -121,9 +126,9 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
     if across is None or any(_is_unlike(load, across, along) for load in loads):
         return Declined("the sources are not contiguous along one other axis")
     bits = {load.buffer.dtype.bits for load in loads}
-    if bits not in ({32}, {64}) or any(load.buffer.strides for load in loads):
-        return Declined("not made of whole registers")
-    lanes = _whole_vector(across, target.lanes(bits.pop()))
+    if len(bits) > 1 or not bits <= WIDTHS or any(load.buffer.strides for load in loads):
+        return Declined("not made of registers")
+    lanes = _whole_vector(across, target.lanes(max(32, *bits)))
     move = _Movement(stage, loads, across, along, lanes)
     if _is_interleaved(move):
         return move
