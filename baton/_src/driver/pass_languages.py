@@ -6,6 +6,7 @@ for passes of either language, and so are modules that hold functions of both.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from baton._src.driver.passes_by_name import passes_named
@@ -43,6 +44,7 @@ def refuse_foreign(step: Pass, module: IRModule) -> None:
     )
 
 
+@cache
 def _language(made: type[Any]) -> str | None:
     """The language whose functions a pass changes, by these or by where it is defined."""
     functions = getattr(made, "function_class", None)
