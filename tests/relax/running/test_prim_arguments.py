@@ -15,7 +15,7 @@ from baton._src.relax.nodes import PrimValue, Var
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
-from tests.relax.build import Ts
+from tests.relax.build import Ts, load
 from tests.relax.machines import MODES, everywhere, f32, fails_everywhere, machine, table
 
 
@@ -271,3 +271,25 @@ def main(p: R.Prim("{dtype}")) -> R.Tensor((2,), "{dtype}"):
     return R.full(R.shape([2]), p)
 """
     assert everywhere(program, {"bool": True, "int32": 3}.get(dtype, 2.5)).dtype == dtype
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-06")
+@pytest.mark.parametrize(("dtype", "number"), [("int64", 3), ("float64", 2.5), ("bool", True), ("int32", 3)])
+@pytest.mark.parametrize("order", ["p, x", "x, p", "p, p"])
+def test_numbers_are_chosen_among(dtype: str, number: Any, order: str) -> None:
+    """Numbers of the host's own dtypes were an AttributeError of the interpreter."""
+    program = f"""
+@R.function
+def main(c: R.Tensor((2,), "bool"), x: R.Tensor((2,), "{dtype}"), p: R.Prim("{dtype}")) -> R.Tensor((2,), "{dtype}"):
+    return R.where(c, {order})
+"""
+    values = {"p": np.full(2, number), "x": np.array([1, 0])}
+    left, right = (values[name] for name in order.split(", "))
+    found = everywhere(program, np.array([True, False]), np.array([1, 0]).astype(dtype), number)
+    np.testing.assert_array_equal(found.numpy(), np.array([left[0], right[1]]).astype(dtype))
+
+
+def test_a_bool_is_no_number_of_rows() -> None:
+    """It passed, and folding it was an internal error."""
+    with pytest.raises(DiagnosticError, match="rows and columns are integers"):
+        load("@R.function\ndef main(p: R.Prim('bool')):\n    return R.eye(3, p)\n")

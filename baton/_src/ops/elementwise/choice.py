@@ -19,6 +19,7 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.prim import prim_dtype
 
 
 @attrs
@@ -120,6 +121,15 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     return k.select(k.cast("bool", condition), a, b)
 
 
+def reference_where(inputs: Any, a: Any) -> Any:
+    """`numpy.where`; the alternatives, of which each may be a number, have one dtype."""
+    condition, *alternatives = inputs
+    known = prim_dtype(alternatives[0])
+    return np.where(np.asarray(condition) != 0, *alternatives).astype(
+        alternatives[0].dtype if known is None else known.numpy
+    )
+
+
 def gradient_where(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """To each alternative where it was taken."""
     zero = b.full_like(grad, 0)
@@ -137,7 +147,7 @@ WHERE: OpDef[Any] = OpDef(
     ),
     infer=infer_where,
     compute=lambda inputs, a, out: k.elementwise(_where, inputs, out, "T_where", "ax"),
-    reference=lambda inputs, a: np.where(np.asarray(inputs[0]) != 0, inputs[1], inputs[2]).astype(inputs[1].dtype),
+    reference=reference_where,
     gradient=gradient_where,
     fusion=Fusion.BROADCAST,
     layout=FollowsInput(),

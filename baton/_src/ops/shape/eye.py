@@ -8,7 +8,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
@@ -33,7 +33,8 @@ def infer_eye(call: OpCall[EyeAttrs]) -> Info:
     """n rows, m columns (m: n)."""
     rows = scalar_value(call, 0)
     columns = scalar_value(call, 1) if len(call.args) > 1 else rows
-    if isinstance(rows, float) or isinstance(columns, float):
+    counts = [a for a in call.args[:2] if isinstance(a, PrimInfo)]
+    if any(isinstance(v, float) for v in (rows, columns)) or not all(c.dtype.is_int for c in counts):
         call.fail(f"numbers of rows and columns are integers, got {rows} and {columns}", code="op-attribute")
     if rows is None or columns is None:
         return TensorInfo(None, call.attrs.dtype, 2)
