@@ -218,3 +218,20 @@ def test_images_of_any_size_resized_by_broken_factors() -> None:
     for given in (floats(2, 3, 9, 7), floats(2, 3, 12, 5), floats(2, 3, 4, 13)):
         found = [torch.from_numpy(np.asarray(r)) for r in compiled(given)]
         torch.testing.assert_close(found, list(Resized()(given)), rtol=1e-4, atol=1e-4)
+
+
+class Scanned(nn.Module):
+    """What is made of all elements up to each one, with NaN and equal elements."""
+
+    def forward(self, x: Any) -> Any:
+        return (*x.cummax(0), x.logcumsumexp(-1))
+
+
+def test_scans_of_open_length() -> None:
+    """They were refused: the steps were as many as a known length needs."""
+    sizes = {0: torch.export.Dim("rows", max=8), 1: torch.export.Dim("columns", max=8)}
+    given = floats(5, 6).masked_fill(floats(5, 6, seed=1) > 0.5, math.nan).round(decimals=1)
+    compiled = baton.compile(torch.export.export(Scanned(), (given,), dynamic_shapes=(sizes,)), opt_level=1)
+    for x in (given, floats(8, 8), floats(1, 2), floats(0, 3)):
+        found = [torch.from_numpy(np.asarray(r)) for r in compiled(x)]
+        torch.testing.assert_close(found, list(Scanned()(x)), rtol=1e-4, atol=1e-5, equal_nan=True)

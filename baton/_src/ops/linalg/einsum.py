@@ -78,6 +78,9 @@ def infer(call: OpCall[EinsumAttrs]) -> Info:
         rest = None if rest is None else broadcast_shapes(call, rest, dots)
     if rest is None:
         return TensorInfo(None, dtype, -1, device)
+    if rest and "." not in result:
+        help = 'name the axes that are summed over by letters, or write "..." in the result'
+        call.fail(f"the result of {call.attrs.equation!r} leaves out axes that `...` stands for: {rest}", help=help)
     shape: list[Dim] = []
     for name in result:
         shape += list(rest) if name == "." else [extents[name]]

@@ -15,6 +15,7 @@ MATRICES: list[Case] = [
     (lambda c, a, b: (torch.addmm(c, a, b), torch.addmm(c, a, b, beta=0, alpha=3)), (floats(5), X[0], floats(4, 5))),
     (lambda a, b: (torch.dot(a, b), torch.outer(a, b), torch.einsum("i,j->ji", a, b)), (floats(4), floats(4, seed=2))),
     (lambda a, b: (torch.einsum("bij,jk->bik", a, b), torch.einsum("bij->b", a)), (X, floats(4, 5))),
+    (lambda a, b: (torch.einsum("...ij,...j->i", a, b), torch.einsum("...i,...i->", a, a)), (X, floats(4))),
     (lambda a, b: (a[0, 0] @ b[:, 0], a[:, :, :0] @ b[:0], a[:, :, :0] @ b[:0, 0], a[0, :0] @ b), (X, floats(4, 5))),
     (lambda a: (a[:, :, :0] @ a.mT[:, :0], a[:0] @ a.mT[:0], a[:, :0] @ a.mT), (X,)),
     (lambda x, w: (functional.linear(x[:, :, :0], w[:, :0]), functional.linear(x[:, :0], w)), (X, floats(5, 4))),

@@ -119,8 +119,6 @@ def running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
     x = x if dtype is None else x.to(dtype)
     if not x.dim():
         return x.clone()
-    if not isinstance(x.shape[dim], int):
-        return NotImplemented
     return scanned((x,), dim, lambda a, b: (a[0] * b[0],))[0]
 
 

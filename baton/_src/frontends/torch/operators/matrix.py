@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from string import ascii_letters
 
 from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
@@ -64,7 +66,21 @@ def outer(node: AtenNode, a: Value, b: Value) -> Value:
 
 def einsum(node: AtenNode, equation: str, operands: tuple[Value, ...], path: object = None) -> Value:
     operands = tuple(node.graph.cast(o, node.dtype) for o in operands)
-    return node.graph.call("einsum", operands, equation=equation.replace(" ", ""))
+    return node.graph.call("einsum", operands, equation=_with_summed_dots(equation.replace(" ", ""), operands))
+
+
+def _with_summed_dots(equation: str, operands: Sequence[Value]) -> str:
+    """The equation, with letters for dots that its result leaves out: PyTorch sums over their axes, NumPy refuses."""
+    left, arrow, right = equation.partition("->")
+    if not arrow or "..." not in left or "..." in right:
+        return equation
+    parts = left.split(",")
+    counts = [
+        o.rank - len(part.replace("...", "")) if "..." in part else 0 for o, part in zip(operands, parts, strict=True)
+    ]
+    letters = "".join(c for c in ascii_letters if c not in equation)[: max(counts)]
+    named = (part.replace("...", letters[len(letters) - count :]) for part, count in zip(parts, counts, strict=True))
+    return f"{','.join(named)}->{right}"
 
 
 def grouped(

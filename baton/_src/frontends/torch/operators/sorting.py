@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
 
@@ -44,14 +44,15 @@ def searched(node: AtenNode, edges: Value, x: Value, right: bool, out_int32: boo
     return node.graph.cast(found, node.dtype)
 
 
-def bucketize(node: AtenNode, x: Value, edges: Value, *, out_int32: bool, right: bool) -> Value:
+def bucketize(node: AtenNode, x: Value | Scalar, edges: Value, *, out_int32: bool, right: bool) -> Value:
     a, b = node.promoted(edges, x)
     return searched(node, a, b, right, out_int32)
 
 
 def searched_tensor(
-    node: AtenNode, edges: Value, x: Value, *, out_int32: bool, right: bool, side: str | None, sorter: Value | None
-) -> Value:
+    node: AtenNode, edges: Value, x: Value | Scalar, *, out_int32: bool, right: bool, side: str | None,
+    sorter: Value | None,
+) -> Value:  # fmt: skip
     """Where `x` belongs among edges; rows of edges are compared with all of a row of `x`."""
     g = node.graph
     if sorter is not None:
@@ -60,7 +61,7 @@ def searched_tensor(
     behind = right or side == "right"
     if edges.rank == 1:
         return searched(node, a, b, behind, out_int32)
-    shape = node.sizes(x)
+    shape = node.sizes(b)
     before = g.call("less_equal" if behind else "less", unsqueeze(node, a, a.rank - 1), g.reshape(b, (*shape, 1)))
     return g.call("sum", g.cast(before, node.dtype), axis=(before.rank - 1,), keepdims=False)
 
@@ -100,5 +101,6 @@ SORTING: dict[str, Converter] = {
     "aten.sort.default": sort, "aten.sort.stable": sort, "aten.argsort.default": argsort,
     "aten.argsort.stable": argsort, "aten.topk.default": topk, "aten.kthvalue.default": kth,
     "aten.median.default": whole_median, "aten.median.dim": median, "aten.bucketize.Tensor": bucketize,
-    "aten.searchsorted.Tensor": searched_tensor,
+    "aten.bucketize.Scalar": bucketize, "aten.searchsorted.Tensor": searched_tensor,
+    "aten.searchsorted.Scalar": searched_tensor,
 }  # fmt: skip

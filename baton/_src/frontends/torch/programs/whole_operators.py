@@ -17,8 +17,6 @@ def running_extreme(better: str) -> Callable[[Any, int], Any]:
         torch = torch_library()
         if not x.dim():
             return x.clone(), torch.zeros((), dtype=torch.int64)
-        if not isinstance(x.shape[dim], int):
-            return NotImplemented
 
         def joined(before: Scanned, here: Scanned) -> Scanned:
             wins = getattr(torch, better)(here[0], before[0])
@@ -39,8 +37,6 @@ def log_running_sum(x: Any, dim: int) -> Any:
     torch = torch_library()
     if not x.dim():
         return x.clone()
-    if not isinstance(x.shape[dim], int):
-        return NotImplemented
     return scanned((x,), dim, lambda a, b: (torch.logaddexp(a[0], b[0]),))[0]
 
 
