@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from baton import relay
+from baton._src.driver.relay.executors import create_executor
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
@@ -18,6 +19,7 @@ from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, var
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
+from tests.relay.programs import plain, read_module, same
 
 _STEP = 1e-5
 _SKIPPED = {"full_like", "zeros_like", "ones_like", "cast_like", "astype", "round"}
@@ -146,3 +148,29 @@ def test_nothing_flows_back_through_comparisons_and_positions() -> None:
     for found in (gradient(function, mode="first_order"), higher_order_gradient(function, IRModule())):
         _, grads = Interpreter().evaluate(found)(np.array([0, 1, 5, 2], "float32"), np.float32(2), np.float32(1))
         assert [g.data.tolist() for g in grads] == [[1, 1, 0, 0], 3, 7]
+
+
+OPEN = [
+    "sum(nn.softmax(%x) * %x)",
+    "mean(%x, axis=[0]) * max(%x, axis=[0])",
+    "concatenate((%x * %x, exp(Constant(1, (3, 4), float32)), %x), axis=-2) * 2f",
+    "squeeze(expand_dims(variance(%x, axis=[0]), axis=0), axis=[0])",
+    "reshape(%x * %x, newshape=[0, 2, -1])",
+    "tile(%x * %x, reps=[2, 1])",
+    "repeat(%x * %x, repeats=2, axis=1)",
+    "nn.batch_matmul(reshape(%x, newshape=[0, 2, 2]), reshape(%x, newshape=[0, 2, 2]))",
+]
+
+
+@pytest.mark.rule("RELAY-PASS-29")
+@pytest.mark.parametrize("body", OPEN)
+@pytest.mark.parametrize("mode", ["higher_order", "first_order"])
+def test_gradients_of_open_sizes(body: str, mode: str) -> None:
+    """Guards operands with `?`: what a fold, a reshape or a join made of them was refused, or cut at no places."""
+    x = np.random.default_rng(0).standard_normal((2, 4)).astype("float32")
+    results = []
+    for rows in ("?", "2"):
+        module = read_module(f"def @main(%x: Tensor[({rows}, 4), float32]) {{ {body} }}")
+        slope = IRModule({"main": relay.transform.gradient(module["main"], module, mode=mode)})
+        results += [plain(create_executor(kind, slope).evaluate()(x)) for kind in ("debug", "vm")]
+    assert all(same(found, results[-2]) for found in results)

@@ -173,8 +173,18 @@ def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: 
         return [b.tuple(grad)]
     if all(isinstance(p, int) for p in places):
         return [b.op("split", grad, indices_or_sections=tuple(places[:-1]), axis=axis)]
+    if any(is_any(field.shape[axis]) for field in fields):
+        return [b.tuple(*(_part_like(b, args[0], axis, grad, n) for n in range(len(fields))))]
     parts = zip([0, *places], places)
     return [b.tuple(*(b.op("strided_slice", grad, (axis,), (p,), (q,), assume_inbound=True) for p, q in parts))]
+
+
+def _part_like(b: Any, operands: Any, axis: int, grad: Any, number: int) -> Any:
+    """The part of one operand, where no variables name the extents: the end of what it and those before it gave."""
+    before = [b.item(operands, n) for n in range(number + 1)]
+    whole = b.op("slice_like", grad, b.op("concat", b.tuple(*before), axis=axis), axes=(axis,))
+    turned = b.op("slice_like", b.op("flip", whole, axis=axis), before[-1], axes=(axis,))
+    return b.op("flip", turned, axis=axis)
 
 
 CONCAT = OpDef(

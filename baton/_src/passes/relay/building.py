@@ -15,14 +15,33 @@ from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import TensorType, TupleType, TypeVar
 from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
+from baton._src.ops.dims import is_any
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import FloatImm, IntImm, literal
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
+
+
+@dataclass(frozen=True)
+class ShapeOf:
+    """The shape of a value with dims that a run decides."""
+
+    value: Any
+
+
+_RELATIVES = {"broadcast_to": "broadcast_to_like", "reshape": "reshape_like"}
+"""Operators that take their target from a tensor, by those that are given it."""
+
+
+def _relative(name: str, value: Any) -> str:
+    if name not in _RELATIVES:
+        raise fail("relay-gradient", f"{name} needs a static shape", span=value.span, help="annotate the dims")
+    return _RELATIVES[name]
 
 
 class Build:
@@ -35,6 +54,8 @@ class Build:
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         """A call of the operator with this neutral (or Relay's) name. Numbers become constants of the first tensor's
         dtype."""
+        if len(args) == 2 and isinstance(args[1], ShapeOf):
+            return self.op(_relative(name, args[1].value), args[0], args[1].value)
         definition = self._definition(name)
         made = []
         for position, arg in enumerate(args):
@@ -57,6 +78,8 @@ class Build:
         n, m = len(left.checked_type.shape), len(right.checked_type.shape)
         if n == m == 2:
             return self.op("nn.matmul", left, right, transpose_a=False, transpose_b=False)
+        if n == m == 3 and (shape is None or other is None):
+            return self.op("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
         if shape is None or other is None:
             raise fail("relay-gradient", f"there is no product of ranks {n} and {m} in Relay", span=left.span)
         if m == 2:
@@ -90,12 +113,10 @@ class Build:
         names = (operand.relay_name, operand.name, f"new{operand.name}")
         return next((n for n in names if n in definition.attrs.names), operand.name)
 
-    def shape_of(self, value: Any) -> tuple[int, ...]:
+    def shape_of(self, value: Any) -> tuple[int, ...] | ShapeOf:
         """The shape of a value, for operators that want one."""
         found = shape_of(value)
-        if found is None:
-            raise fail("relay-gradient", "this needs a static shape", span=value.span, help="annotate the dims")
-        return found
+        return ShapeOf(value) if found is None else found
 
     def _definition(self, name: str) -> Any:
         try:
@@ -140,8 +161,10 @@ class Build:
         return made
 
     def shape(self, dims: Any) -> Any:
-        """A shape as an operand: in Relay it becomes an attribute (see `op`)."""
-        return tuple(int(d) for d in dims)
+        """A shape as an operand: in Relay it becomes an attribute (see `op`), which may leave one dim open."""
+        if sum(map(is_any, dims)) > 1:
+            raise fail("relay-gradient", "this needs a shape with one unknown dim at most", help="annotate the dims")
+        return tuple(-1 if is_any(d) else int(d) for d in dims)
 
     def swap_last(self, x: Any, ndim: int) -> Any:
         """The last two of `ndim` axes exchanged."""
