@@ -26,7 +26,8 @@ _TRANSLATED = "; or translate the program first: relax.from_relay(module)"
 
 def refuse_foreign(step: Pass, module: IRModule) -> None:
     """Error `pass-language` if the pass is of one language, and the module's functions are all of the other."""
-    own = _language(type(step))
+    made: Any = type(step)
+    own = _language(made)
     if own is None:
         return
     functions = module.functions.values()
