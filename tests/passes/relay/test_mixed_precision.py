@@ -99,3 +99,16 @@ def test_operators_that_nothing_is_known_of() -> None:
         assert dtypes(relay.transform.ToMixedPrecision("float16", 0)(module))["topk"] == "float16"
     assert "nn.conv2d" in rules.DEFAULT_ALWAYS_LIST
     assert (rules.MIXED_PRECISION_ALWAYS, rules.MIXED_PRECISION_FOLLOW, rules.MIXED_PRECISION_NEVER) == (0, 1, 2)
+
+
+@pytest.mark.rule("RELAY-PASS-31")
+def test_operators_on_integers_keep_their_scales() -> None:
+    """Guards quantised parts: quantize had to give float16, and scales lost their precision."""
+    module = read_module(
+        "def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 4), float32]) {"
+        " %0 = qnn.quantize(nn.dense(%x, %w), 0.001f, 3);"
+        " nn.dense(qnn.dequantize(%0, 0.001f, 3), %w) }"
+    )
+    for mode in (0, 1, 2):
+        found = dtypes(relay.transform.ToMixedPrecision("float16", mode)(module))
+        assert found == {**found, "qnn.quantize": "int8", "qnn.dequantize": "float32", "nn.dense": "float16"}

@@ -54,6 +54,8 @@ def category_of(op: Any) -> int | None:
     listed = _LISTED.get(op.name)
     if listed is not None:
         return listed
+    if op.name.startswith("qnn."):
+        return NEVER  # they compute with integers; what floats they have are scales, and results that are dequantised
     fusion = op.definition.fusion
     if fusion is Fusion.OUT_EWISE_FUSABLE and any(word in op.name for word in ("conv", "dense", "matmul")):
         return ALWAYS
