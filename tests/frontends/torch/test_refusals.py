@@ -371,3 +371,11 @@ def test_unique_in_a_row_along_an_axis_from_behind(shape: tuple[int, ...]) -> No
             return torch.unique_consecutive(x, dim=-1)
 
     assert refusal(Runs(), floats(*shape)).diagnostics[0].help == f"say dim={len(shape) - 1}"
+
+
+def test_nested_tensors() -> None:
+    """The length that is nested was read as a number when the program ran: an error of Python's."""
+    torch._dynamo.reset()
+    nested = torch.nested.nested_tensor([ROWS, ROWS[:2]], layout=torch.jagged)
+    with pytest.raises(Exception, match=r"nested tensor \(torch.nested\): they are not supported"):
+        torch.compile(lambda x: x * 2 + 1, backend="baton")(nested)

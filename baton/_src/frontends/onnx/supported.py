@@ -21,6 +21,7 @@ def _of_microsoft(help: str, *names: str) -> dict[str, str]:
 
 
 INSTEAD = {
+    "ImageDecoder": "decode the image before the model, and give its pixels: baton has no decoders of image files",
     "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
     " it was made from, or save it with ORT_ENABLE_EXTENDED",
     "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",

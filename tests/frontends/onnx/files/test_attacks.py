@@ -188,6 +188,12 @@ def test_what_to_do_about_operators_of_other_domains(domain: str, said: str) -> 
     assert said in refused(model_of([node], [("x", [3])]), "onnx-unsupported-op").split("help: ")[1]
 
 
+def test_what_to_do_about_images_in_files() -> None:
+    """An operator of ONNX's own of a like name was proposed instead."""
+    node = helper.make_node("ImageDecoder", ["x"], ["y"])
+    assert "decode the image before the model" in refused(model_of([node], [("x", [3])]), "onnx-unsupported-op")
+
+
 def test_a_node_that_is_wrong_is_named() -> None:
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product 7")
     text = refused(model_of([node], [("x", [3, 4])], weights=[weight("w", np.ones((5, 6), np.float32))]), "op-shape")

@@ -135,6 +135,9 @@ def read_graph(module: Any) -> Program:
     tensor = torch_library().Tensor
     inputs = tuple(n for n in placeholders if isinstance(n.meta["val"], tensor))
     numbers = tuple(n for n in placeholders if not isinstance(n.meta["val"], tensor))
+    if any(isinstance(n.meta["val"], torch_library().SymInt) and n.meta["val"].node.is_nested_int() for n in numbers):
+        help = "pass its values() and offsets(), or a padded tensor and a mask"
+        raise fail("torch-input", "an input is a nested tensor (torch.nested): they are not supported", help=help)
     (results,) = [n.args[0] for n in module.graph.nodes if n.op == "output"]
     return Program(module.graph, module, inputs, (), tuple(results), numbers)
 
