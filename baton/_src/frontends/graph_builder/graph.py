@@ -32,7 +32,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import AnyDim, Var
 from baton._src.values.dtype import FLOAT32, FLOAT64, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -180,11 +180,17 @@ class GraphBuilder:
         outputs: list[Value] = []
 
         def write(exprs: list[Any]) -> None:
-            state = [Value(i, expr=e) for i, e in zip(infos, exprs, strict=True)]
+            state = [self._of_info(e, i) for i, e in zip(infos, exprs, strict=True)]
             self._arm(lambda: self._keep(outputs, run(state)))()
 
         self.language.rehearse(infos, write)
         return outputs
+
+    def _of_info(self, expr: Any, info: TensorInfo) -> Value:
+        """A value, with names for those of its sizes that are open while others are known."""
+        if any(isinstance(d, AnyDim) for d in info.shape or ()):
+            expr, info = self.language.named(expr, info)
+        return Value(info, expr=expr)
 
     @staticmethod
     def _keep(outputs: list[Value], found: list[Value]) -> list[Value]:

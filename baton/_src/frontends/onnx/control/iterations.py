@@ -195,7 +195,10 @@ def settled(
 def _join(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> TensorInfo:
     if _same_sizes(g, a, b):
         return a
-    return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
+    if a.ndim != b.ndim or a.shape is None or b.shape is None:
+        return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
+    same = [g.prover.equal(x, y) is True for x, y in zip(a.shape, b.shape, strict=True)]
+    return TensorInfo(tuple(x if s or isinstance(x, AnyDim) else AnyDim() for x, s in zip(a.shape, same)), a.dtype)
 
 
 def _same_sizes(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> bool:
