@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -31,62 +31,57 @@ _LINKS_PARAMETERS = {"graph": False, "aot": True}
 
 
 @dataclass(frozen=True)
-class Executor:
+class _Chosen:
+    """A name and its options."""
+
+    name: str
+    options: Mapping[str, Any] | None = None
+    attrs: dict[str, Any] = field(init=False)
+
+    _what: ClassVar[str]
+    _known: ClassVar[Mapping[str, Mapping[str, str]]]
+
+    def __post_init__(self) -> None:
+        has = self._known[_checked(self._what, self.name, self._known)]
+        for option in self.options or ():
+            if option not in has:
+                says = f"the {self._what} {self.name!r} has no option {option!r}"
+                raise fail("api", says, help=f"it has {', '.join(has)}")
+        object.__setattr__(self, "attrs", {**self._unsaid(), **(self.options or {})})
+
+    def _unsaid(self) -> dict[str, Any]:
+        return {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.attrs[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.attrs
+
+    @classmethod
+    def list_registered(cls) -> list[str]:
+        """The names there are."""
+        return list(cls._known)
+
+    @classmethod
+    def list_registered_options(cls, chosen: Any) -> dict[str, str]:
+        """The options of one (or of the one of this name), each with the name of its type."""
+        return dict(cls._known[_checked(cls._what, chosen, cls._known)])
+
+
+class Executor(_Chosen):
     """`Executor("graph", {"link-params": True})`. All executors are faces of one machine; options are kept, unused."""
 
-    name: str
-    options: Mapping[str, Any] | None = None
-    attrs: dict[str, Any] = field(init=False)
+    _what, _known = "executor", _EXECUTORS
 
-    def __post_init__(self) -> None:
-        _check_options("executor", self.name, self.options, _EXECUTORS)
-        unsaid = {"link-params": _LINKS_PARAMETERS[self.name]} if self.name in _LINKS_PARAMETERS else {}
-        object.__setattr__(self, "attrs", {**unsaid, **(self.options or {})})
-
-    def __getitem__(self, name: str) -> Any:
-        return self.attrs[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.attrs
-
-    @staticmethod
-    def list_registered() -> list[str]:
-        """The names of executors."""
-        return list(_EXECUTORS)
-
-    @staticmethod
-    def list_registered_options(executor: Any) -> dict[str, str]:
-        """The options of an executor (or of the one of this name), each with the name of its type."""
-        return dict(_EXECUTORS[_checked("executor", executor, _EXECUTORS)])
+    def _unsaid(self) -> dict[str, Any]:
+        return {"link-params": _LINKS_PARAMETERS[self.name]} if self.name in _LINKS_PARAMETERS else {}
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(_Chosen):
     """`Runtime("cpp")`. There is one runtime, baton's; the name and options are kept, unused."""
 
-    name: str
-    options: Mapping[str, Any] | None = None
-    attrs: dict[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        _check_options("runtime", self.name, self.options, _RUNTIMES)
-        object.__setattr__(self, "attrs", dict(self.options or {}))
-
-    def __getitem__(self, name: str) -> Any:
-        return self.attrs[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.attrs
-
-    @staticmethod
-    def list_registered() -> list[str]:
-        """The names of runtimes."""
-        return list(_RUNTIMES)
-
-    @staticmethod
-    def list_registered_options(runtime: Any) -> dict[str, str]:
-        """The options of a runtime (or of the one of this name), each with the name of its type."""
-        return dict(_RUNTIMES[_checked("runtime", runtime, _RUNTIMES)])
+    _what, _known = "runtime", _RUNTIMES
 
 
 def check_kinds(executor: Any, runtime: Any) -> None:
@@ -95,13 +90,6 @@ def check_kinds(executor: Any, runtime: Any) -> None:
         _checked("executor", executor, _EXECUTORS)
     if runtime is not None:
         _checked("runtime", runtime, _RUNTIMES)
-
-
-def _check_options(what: str, name: Any, options: Mapping[str, Any] | None, known: Mapping[str, Any]) -> None:
-    has = known[_checked(what, name, known)]
-    for option in options or ():
-        if option not in has:
-            raise fail("api", f"the {what} {name!r} has no option {option!r}", help=f"it has {', '.join(has)}")
 
 
 def _checked(what: str, described: Any, known: Mapping[str, Any]) -> str:
