@@ -9,7 +9,7 @@ annotation, it gets those of the returned values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
@@ -18,6 +18,15 @@ from baton._src.lower.native_control.collector_calls import returned_by, settle,
 from baton._src.lower.native_control.function_calls import call_of_kernel, called_by_closure, keeps_word
 from baton._src.lower.native_control.parameters import Parameters, nested, parameters_of, shape_of, tensors_in
 from baton._src.lower.native_control.read_sizes import read_sizes, room_for
+from baton._src.lower.native_control.read_values import (
+    NotNative,
+    Values,
+    info_of,
+    leaf_info,
+    leaves_of,
+    needed,
+    without_renaming,
+)
 from baton._src.lower.native_control.steps import (
     Callee,
     Check,
@@ -31,7 +40,6 @@ from baton._src.lower.native_control.steps import (
     Steps,
 )
 from baton._src.lower.relax_to_vm.abstract_values import (
-    Fields,
     InRegister,
     KernelCall,
     Literal,
@@ -40,7 +48,6 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Value,
     View,
     memory_of,
-    resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
@@ -56,25 +63,17 @@ from baton._src.relax.nodes import (
     Function,
     If,
     MatchCast,
-    SeqExpr,
     ShapeExpr,
     StringImm,
-    Tuple,
-    TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.value_errors import refusal
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
 
-T = TypeVar("T")
 REFUSE = "vm.builtin.refuse"
-
-
-class NotNative(Exception):
-    """Raised for something in the function that needs the VM."""
 
 
 def read_steps(
@@ -97,30 +96,9 @@ def read_steps(
     )
 
 
-def _needed(found: T | None) -> T:
-    """What was found, or `NotNative`."""
-    if found is None:
-        raise NotNative
-    return found
-
-
 def is_op(call: Call, name: str) -> bool:
     """Whether it calls the operator of that name."""
     return isinstance(call.op, Op) and call.op.name == name
-
-
-def leaf_info(value: Value) -> StructInfo:
-    """The complete type of a tensor, or of a shape that is written out; or `NotNative`."""
-    shape = shape_of(value)
-    return info_of(value) if shape is None else ShapeStructInfo(shape.values)
-
-
-def info_of(value: Value) -> TensorStructInfo:
-    """The complete type of a tensor, or `NotNative`."""
-    found = value.expr.struct_info_ if isinstance(value, Literal) else getattr(resolve(value), "info", None)
-    if not is_known(found):
-        raise NotNative
-    return found
 
 
 class _Reader:
@@ -143,7 +121,7 @@ class _Reader:
         given = iter(self.params)
         self.known = set(definable_tir_vars_in_struct_info(TupleStructInfo(parameters.leaves)))
         """The shape variables that the parameters tell."""
-        self.env: dict[Var, Value] = {p: nested(p.struct_info_, given) for p in function.params}
+        self.env = Values({p: nested(p.struct_info_, given) for p in function.params})
         self.closures: dict[Any, Call] = {}
         self.read: set[TirVar] = set()
         """Further ones, which are read from tensors."""
@@ -160,14 +138,14 @@ class _Reader:
         """The steps of a sequence and its value; without one it leaves the function: by `Repeat` or `Return`, in tail
         position, or by an error.
         """
-        bindings, body = _without_renaming(seq)
+        bindings, body = without_renaming(seq)
         for number, binding in enumerate(bindings):
             is_last = number == len(bindings) - 1 and isinstance(body, Var) and body is binding.var
             if (yield self.binding(binding, is_tail and is_last, into)):
                 return None
         if not is_tail:
-            return self.value(body)
-        leaving = Return(tuple(self.leaves_of(self.value(body))))
+            return self.env.of(body)
+        leaving = Return(tuple(leaves_of(self.env.of(body))))
         into.append(leaving)
         self.leaves.append(leaving)
         return None
@@ -196,7 +174,7 @@ class _Reader:
             case VarBinding(var=var, value=Call() as call):
                 self._call(call, var, into)
             case _:
-                self.env[binding.var] = self.value(value)
+                self.env[binding.var] = self.env.of(value)
         return False
 
     def _cast(self, cast: MatchCast, into: list[Step]) -> Value:
@@ -204,19 +182,19 @@ class _Reader:
         place = f"{self.function.attrs.get('global_symbol', 'function')}: {cast.place}"
         if cast.value in self.shapes:
             return self._sizes(cast, self.shapes[cast.value], place, into)
-        source, info = self.value(cast.value), cast.struct_info
+        source, info = self.env.of(cast.value), cast.struct_info
         if isinstance(source, Pending) and source.node in self.open:
-            into += _needed(settle(source.node, self.open.pop(source.node), info, self.known, place))
+            into += needed(settle(source.node, self.open.pop(source.node), info, self.known, place))
         if struct_info_base_check(info, cast.value.struct_info_, self.prover) is BaseCheckResult.PASS:
             return source
         if not (self.known | self.read).issuperset(tir_vars_in_struct_info(info)):
             raise NotNative
-        into.append(Check(tuple(_needed(cast_conditions(source, info, place)))))
+        into.append(Check(tuple(needed(cast_conditions(source, info, place)))))
         return View(source, info) if is_known(info) else source
 
     def _sizes(self, cast: MatchCast, tensor: Value, place: str, into: list[Step]) -> Value:
         """The sizes that a cast takes from a tensor."""
-        read, conditions = _needed(read_sizes(cast, tensor, info_of(tensor), self.known | self.read, place))
+        read, conditions = needed(read_sizes(cast, tensor, info_of(tensor), self.known | self.read, place))
         into += [read, Check(tuple(conditions))]
         self.read.update(read.sizes)
         return Literal(ShapeExpr(leaf_dims(cast.struct_info)))
@@ -229,16 +207,16 @@ class _Reader:
             self.env[var] = self._collected(call)
             return
         if is_op(call, "relax.tensor_to_shape"):
-            self.shapes[var] = self.value(call.args[0])
+            self.shapes[var] = self.env.of(call.args[0])
             return
-        view = as_view(call, var, self.value)
+        view = as_view(call, var, self.env.of)
         if view is not None:
             self.env[var] = view
             return
         if isinstance(call.op, GlobalVar) or is_op(call, "relax.invoke_pure_closure"):
             results = self._function_call(call, into)
         else:
-            results = self._compute(_needed(as_kernel_call(call, self.module, self.value)), into)
+            results = self._compute(needed(as_kernel_call(call, self.module, self.env.of)), into)
         self.env[var] = nested(var.struct_info_, iter(results))
 
     def _compute(self, kernel: KernelCall, into: list[Step]) -> Sequence[Value]:
@@ -246,7 +224,7 @@ class _Reader:
         if any(place >= 0 for place in kernel.inplace):
             raise NotNative
         kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
-        room, tests = _needed(room_for(kernel, self.known | set(self.open.values()), self.prover))
+        room, tests = needed(room_for(kernel, self.known | set(self.open.values()), self.prover))
         if room and kernel in self.open:
             raise NotNative
         self.room.update(room)
@@ -256,11 +234,11 @@ class _Reader:
 
     def _function_call(self, call: Call, into: list[Step]) -> Sequence[Value]:
         is_plain = isinstance(call.op, GlobalVar)
-        function, args = (call.op, call.args) if is_plain else _needed(called_by_closure(call, self.closures))
+        function, args = (call.op, call.args) if is_plain else needed(called_by_closure(call, self.closures))
         callee = self.callees.get(function.name_hint)
-        arguments = [v for a in args for v in self.leaves_of(self.value(a))]
+        arguments = [v for a in args for v in leaves_of(self.env.of(a))]
         infos = [leaf_info(v) for v in arguments]
-        kernel = _needed(call_of_kernel(callee, arguments, infos, self._covers))
+        kernel = needed(call_of_kernel(callee, arguments, infos, self._covers))
         if not is_plain and not keeps_word(call, self.module[function], kernel, self._covers):
             raise NotNative
         collecting = callee.collecting if callee is not None else None
@@ -273,7 +251,7 @@ class _Reader:
     def _collected(self, call: Call) -> Value:
         """What `AppendInPlace` has left: a parameter with one more row, or the parameter itself."""
         name, *args = call.args
-        values = [self.value(a) for a in args]
+        values = [self.env.of(a) for a in args]
         if name.global_symbol == COMPLETE and values[0] in self.params:
             return values[0]
         if name.global_symbol != APPENDED or values[0] not in self.params or not is_known(args[1].struct_info_):
@@ -282,7 +260,7 @@ class _Reader:
 
     def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
         """In tail position both branches leave the function; elsewhere both store their value in the same place."""
-        condition = memory_of(self.value(branch.cond))
+        condition = memory_of(self.env.of(branch.cond))
         if isinstance(condition, Literal) and isinstance(condition.expr, Constant):
             decided = branch.true_branch if condition.expr.data.numpy().item() else branch.false_branch
             kept: Value | None = yield self.sequence(decided, is_tail, into)
@@ -298,7 +276,7 @@ class _Reader:
         for body, steps in arms:
             value = yield self.sequence(body, is_tail, steps)
             if value is not None:
-                steps += [Keep(v, m) for v, m in zip(self.leaves_of(value), merged, strict=True)]
+                steps += [Keep(v, m) for v, m in zip(leaves_of(value), merged, strict=True)]
         if not is_tail:
             self.env[var] = nested(var.struct_info_, iter(merged))
         return is_tail
@@ -311,7 +289,7 @@ class _Reader:
 
     def _again(self, args: Sequence[Any]) -> Repeat:
         """A tail call. Its arguments have exactly the dims of the parameters, so that they can replace them."""
-        values = [v for a in args for v in self.leaves_of(self.value(a))]
+        values = [v for a in args for v in leaves_of(self.env.of(a))]
         again = Repeat(tuple(v for v in values if shape_of(v) is None))
         if len(values) != len(self.parameters.leaves) or len(again.values) != len(self.params):
             raise NotNative
@@ -343,48 +321,3 @@ class _Reader:
 
     def _is_over_params(self, info: StructInfo) -> bool:
         return self.known.issuperset(tir_vars_in_struct_info(info))
-
-    def value(self, expr: Any) -> Value:
-        """The value of a leaf."""
-        match expr:
-            case Var():
-                if expr in self.env:
-                    return self.env[expr]
-            case Tuple(fields=fields):
-                return Fields(tuple(self.value(f) for f in fields))
-            case TupleGetItem(tuple_value=source, index=index):
-                whole = self.value(source)
-                if isinstance(whole, Fields):
-                    return whole.fields[index]
-            case Constant() | ShapeExpr():
-                return Literal(expr)
-            case _:
-                pass
-        raise NotNative
-
-    def leaves_of(self, value: Value | None) -> list[Value]:
-        """The leaves of a value."""
-        found: list[Value] = []
-        work = [value]
-        while work:
-            item = work.pop()
-            if isinstance(item, Fields):
-                work.extend(reversed(item.fields))
-            elif item is None:
-                raise NotNative
-            else:
-                found.append(item)
-        return found
-
-
-def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
-    """The bindings and the result of a sequence, without copies at its end."""
-    if not isinstance(seq, SeqExpr):
-        return [], seq
-    bindings = [b for block in seq.blocks for b in block.bindings]
-    body = seq.body
-    while bindings and isinstance(bindings[-1], VarBinding) and bindings[-1].var is body:
-        if not isinstance(bindings[-1].value, Var):
-            break
-        body = bindings.pop().value
-    return bindings, body
