@@ -148,3 +148,16 @@ def test_columns(shape: tuple[int, ...], attrs: dict[str, Any], count: int) -> N
     found = baton.compile(builder.get(), num_threads=1)(*parts)
     for own, wanted in zip(found, reference([parts], FourierAttrs(**options)), strict=True):
         np.testing.assert_allclose(own, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_reference_has_no_noise_where_spectra_of_reals_are_real(sign: int) -> None:
+    """Its sign would decide between angles of pi and of minus pi."""
+    for length in range(1, 40):
+        x = np.random.default_rng(length).standard_normal((3, length)).astype("float32")
+        real, imag = reference([(x,)], FourierAttrs(length, sign))
+        expected = np.fft.fft(x) if sign < 0 else np.fft.ifft(x) * length
+        np.testing.assert_allclose(real + 1j * imag, expected, rtol=1e-5, atol=1e-5)
+        ends = imag[:, [0, length // 2] if length % 2 == 0 else [0]]
+        assert not ends.any()
+        assert not np.signbit(ends).any()

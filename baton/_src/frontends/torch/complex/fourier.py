@@ -15,19 +15,27 @@ from baton._src.ir.tensor_info import Dim
 
 
 def from_real(node: AtenNode, x: Value, dims: Sequence[int], normalization: int, onesided: bool) -> Pair:
-    """`_fft_r2c`: the last axis named from reals, only the first half of it if one-sided; the others after it."""
-    lengths = _lengths(node, node.sizes(x), dims)
-    length = lengths[-1]
-    kept = length // 2 + 1 if onesided else length
-    scale = _scale(lengths, normalization)
-    found = Pair(*fourier(node.graph, [x], dims[-1] % x.rank, length=length, scale=scale, kept=kept))
-    return _whole(node, found, dims[:-1], lengths[:-1], -1)
+    """`_fft_r2c`: only the first half of the last axis named if one-sided."""
+    return _of_reals(node, x, dims, normalization, -1, onesided)
 
 
 def between(node: AtenNode, x: Pair, dims: Sequence[int], normalization: int, forward: bool) -> Pair:
     """`_fft_c2c`"""
+    sign = -1 if forward else 1
+    if x.imag.array is not None and not x.imag.array.any():
+        return _of_reals(node, x.real, dims, normalization, sign, onesided=False)
     lengths = _lengths(node, node.sizes(x.real), dims)
-    return _whole(node, x, dims, lengths, -1 if forward else 1, _scale(lengths, normalization))
+    return _whole(node, x, dims, lengths, sign, _scale(lengths, normalization))
+
+
+def _of_reals(node: AtenNode, x: Value, dims: Sequence[int], normalization: int, sign: int, onesided: bool) -> Pair:
+    """The last axis named from reals, the others after it."""
+    lengths = _lengths(node, node.sizes(x), dims)
+    length = lengths[-1]
+    kept = length // 2 + 1 if onesided else length
+    scale = _scale(lengths, normalization)
+    found = Pair(*fourier(node.graph, [x], dims[-1] % x.rank, length=length, sign=sign, scale=scale, kept=kept))
+    return _whole(node, found, dims[:-1], lengths[:-1], sign)
 
 
 def to_real(node: AtenNode, x: Pair, dims: Sequence[int], normalization: int, last_dim_size: Dim) -> Value:
