@@ -20,7 +20,6 @@ from baton._src.lower.native_control.parameters import Parameters, nested, param
 from baton._src.lower.native_control.read_sizes import read_sizes, room_for
 from baton._src.lower.native_control.read_values import (
     NotNative,
-    Values,
     info_of,
     leaf_info,
     leaves_of,
@@ -51,6 +50,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 )
 from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
+from baton._src.lower.relax_to_vm.variable_values import NoValue, Values
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.narrowed import is_narrowed
@@ -87,7 +87,7 @@ def read_steps(
     try:
         run(reader.sequence(function.body, True, reader.steps))
         results = reader.results()
-    except NotNative:
+    except NoValue:
         return None
     if results is None or (reader.rounds and not reader.leaves) or reader.open:
         return None

@@ -1,4 +1,4 @@
-"""The values of a function's variables while it is read as steps: tensors, shapes that are written out, and tuples."""
+"""What is asked of values while a function is read as steps: their leaves, and the complete types of these."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, TypeVar
 from baton._src.lower.native_control.parameters import shape_of
 from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Value, resolve
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
-from baton._src.relax.nodes import Binding, Constant, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.lower.relax_to_vm.variable_values import NoValue
+from baton._src.relax.nodes import Binding, SeqExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 
 T = TypeVar("T")
 
 
-class NotNative(Exception):
+class NotNative(NoValue):
     """Raised for something in the function that needs the VM."""
 
 
@@ -36,28 +37,6 @@ def info_of(value: Value) -> TensorStructInfo:
     if not is_known(found):
         raise NotNative
     return found
-
-
-class Values(dict[Var, Value]):
-    """What variables stand for."""
-
-    def of(self, expr: Any) -> Value:
-        """The value of a leaf, or `NotNative`."""
-        match expr:
-            case Var():
-                if expr in self:
-                    return self[expr]
-            case Tuple(fields=fields):
-                return Fields(tuple(self.of(f) for f in fields))
-            case TupleGetItem(tuple_value=source, index=index):
-                whole = self.of(source)
-                if isinstance(whole, Fields):
-                    return whole.fields[index]
-            case Constant() | ShapeExpr():
-                return Literal(expr)
-            case _:
-                pass
-        raise NotNative
 
 
 def leaves_of(value: Value | None) -> list[Value]:

@@ -25,6 +25,7 @@ from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.program import Program
+from baton._src.lower.relax_to_vm.variable_values import NoValue, Values
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.narrowed import is_narrowed
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars, tir_vars_in_struct_info
@@ -36,8 +37,6 @@ from baton._src.relax.nodes import (
     MatchCast,
     SeqExpr,
     ShapeExpr,
-    Tuple,
-    TupleGetItem,
     Var,
     VarBinding,
 )
@@ -93,8 +92,8 @@ def _collect(program: Program, function: Function) -> Collected | None:
     try:
         if not all(reading.binding(binding) for block in function.body.blocks for binding in block.bindings):
             return None
-        result = reading.value(function.body.body)
-    except KeyError:
+        result = reading.env.of(function.body.body)
+    except NoValue:
         return None
     if not _only_tensors(result):
         return None
@@ -108,30 +107,13 @@ class _Reading:
 
     def __init__(self, program: Program, function: Function, params: Mapping[Var, Value]) -> None:
         self.program, self.function = program, function
-        self.env = dict(params)
+        self.env = Values(params)
         self.calls: list[KernelCall] = []
         self.conditions: list[CastCondition] = []
         self.counted: list[CountedSize] = []
         self.counts: dict[Var, Pending] = {}
         """The tensors that variables have as shapes."""
         self.bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
-
-    def value(self, expr: Any) -> Value:
-        """The value of a name, a tuple, a field or a constant; KeyError for anything else."""
-        match expr:
-            case Var():
-                return self.env[expr]
-            case Tuple(fields=fields):
-                return Fields(tuple(self.value(f) for f in fields))
-            case TupleGetItem(tuple_value=source, index=index):
-                whole = self.value(source)
-                if isinstance(whole, Fields):
-                    return whole.fields[index]
-            case Constant() | ShapeExpr():
-                return Literal(expr)
-            case _:
-                pass
-        raise KeyError(expr)
 
     def binding(self, binding: Binding) -> bool:
         """Add a binding; False if a native entry cannot express it."""
@@ -140,17 +122,17 @@ class _Reading:
         if not isinstance(binding, VarBinding) or is_narrowed(binding, self.program.prover):
             return False
         if not isinstance(binding.value, Call):
-            self.env[binding.var] = self.value(binding.value)
+            self.env[binding.var] = self.env.of(binding.value)
             return True
-        view = as_view(binding.value, binding.var, self.value)
+        view = as_view(binding.value, binding.var, self.env.of)
         if view is not None:
             self.env[binding.var] = view
             return True
-        counts = as_counts(binding.value, self.value)
+        counts = as_counts(binding.value, self.env.of)
         if counts is not None:
             self.counts[binding.var] = counts
             return True
-        call = as_kernel_call(binding.value, self.program.module, self.value)
+        call = as_kernel_call(binding.value, self.program.module, self.env.of)
         if call is None:
             return False
         call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
@@ -165,7 +147,7 @@ class _Reading:
             sizes = counted_sizes(binding, self.counts[binding.value], known, self.counted)
             self.counted += sizes or ()
             return sizes is not None
-        source = self.value(binding.value)
+        source = self.env.of(binding.value)
         counted = {c.var for c in self.counted}
         found = _conditions(self.function, binding, source, self.bindable | counted)
         if found is None or any(counted & {*prim_vars(c.found), *prim_vars(c.expected)} for c in found):
