@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
-from baton._src.ir.traverse import substitute
 from baton._src.ir.types import (
     Constructor,
     FuncType,
@@ -17,7 +16,7 @@ from baton._src.ir.types import (
     TypeCall,
     TypeVar,
 )
-from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.fresh_copy import fresh_copy, substitute_in_code
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves, substitute_types
 from baton._src.relay.expressions import binders, parts, rewrite, walk
@@ -107,7 +106,7 @@ def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) 
     assert isinstance(type_, FuncType)
     copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
     params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
-    body = substitute(copy.body, {**mapping, **_fresh_holes(copy.body), **dict(zip(copy.params, params))}, notes=False)
+    body = substitute_in_code(copy.body, {**mapping, **_fresh_holes(copy.body), **dict(zip(copy.params, params))})
     result = substitute_types(type_.ret_type, mapping)
     return Function(params, body, result, None, copy.attrs, copy.span)
 

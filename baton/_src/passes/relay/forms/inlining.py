@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
-from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.fresh_copy import fresh_copy, substitute_in_code
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
@@ -45,5 +45,5 @@ def inline_call(function: Function, args: tuple[Any, ...], type_args: tuple[Any,
     """The body of `function` with `args` for its parameters; an argument used several times stays one node."""
     copy = fresh_copy(function)
     if type_args and len(type_args) == len(copy.type_params):
-        copy = substitute(copy, dict(zip(copy.type_params, type_args)), notes=False)
+        copy = substitute_in_code(copy, dict(zip(copy.type_params, type_args)))
     return substitute(copy.body, dict(zip(copy.params, args)), notes=False)
