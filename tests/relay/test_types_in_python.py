@@ -55,8 +55,6 @@ def test_closed_types_are_saved_by_themselves() -> None:
     inner = relay.TupleType([relay.TensorType((2, relay.Any()), "int8"), relay.scalar_type("bool")])
     for found in (inner, relay.FuncType([inner], relay.TupleType([]))):
         assert baton.ir.structural_equal(baton.ir.load_json(baton.ir.save_json(found)), found)
-    with pytest.raises(baton.error.DiagnosticError, match="a TypeVar cannot be saved by itself"):
-        baton.ir.save_json(relay.TypeVar("t"))
 
 
 def test_an_expression_without_a_type_yet() -> None:

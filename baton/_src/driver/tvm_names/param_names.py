@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.relay.expressions import replace
@@ -18,26 +17,27 @@ from baton._src.support.diagnostics import fail
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def names_beside(node: Any) -> dict[str, list[str]]:
-    """The parameters' names of every Relay function whose text would change them; a function by itself is ''."""
+def names_beside(module: IRModule) -> dict[str, list[str]]:
+    """The parameters' names of every Relay function whose text would change them, by the functions' names."""
     found = {}
-    for key, function in _functions(node).items():
+    for key, function in _functions(module).items():
         names = [p.name_hint for p in function.params]
         if len(set(names)) < len(names) or not all(_PLAIN.fullmatch(n) for n in names):
             found[key] = names
     return found
 
 
-def with_names(node: Any, named: Mapping[str, Sequence[str]]) -> Any:
+def with_names(module: IRModule, named: Mapping[str, Sequence[str]]) -> IRModule:
     """What was read from the text, with the names that lay beside it. `DiagnosticError` (`json-unknown`) where they are
     not those of the text's functions."""
+    functions = _functions(module)
     for key, names in named.items():
-        function = _functions(node).get(key)
+        function = functions.get(key)
         if function is None or len(function.params) != len(names) or not all(isinstance(n, str) for n in names):
-            raise fail("json-unknown", f"the names of the parameters of {key or 'the function'} do not fit it")
+            raise fail("json-unknown", f"the names of the parameters of {key} do not fit it")
         made = with_params(function, [Var(name, p.type_annotation) for p, name in zip(function.params, names)])
-        node = node.with_function(node.get_global_var(key), made) if isinstance(node, IRModule) else made
-    return node
+        module = module.with_function(module.get_global_var(key), made)
+    return module
 
 
 def with_params(function: Function, params: Sequence[Var]) -> Function:
@@ -46,6 +46,5 @@ def with_params(function: Function, params: Sequence[Var]) -> Function:
     return function.with_fields(params=tuple(params), body=body)
 
 
-def _functions(node: Any) -> dict[str, Function]:
-    known = {v.name_hint: f for v, f in node.functions.items()} if isinstance(node, IRModule) else {"": node}
-    return {name: function for name, function in known.items() if isinstance(function, Function)}
+def _functions(module: IRModule) -> dict[str, Function]:
+    return {v.name_hint: f for v, f in module.functions.items() if isinstance(f, Function)}

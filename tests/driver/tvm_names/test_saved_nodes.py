@@ -1,0 +1,65 @@
+"""save_json of what is no module: parts of programs, with open variables, dtypes and what they share, come back."""
+
+from __future__ import annotations
+
+import pytest
+
+import baton as tvm
+from baton import relax, relay, te, tir
+from baton._src.ir.traverse import post_order
+
+X, Y, Z = te.var("x"), tir.Var("y", "float32"), tir.Var("z", "int32")
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        X + 1,
+        tir.const(3, "int64"),
+        tir.const(float("nan"), "float32"),
+        tir.if_then_else(X > 0, X, -X),
+        tir.exp(Y) * 2.0 + tir.Cast("float32", X // 3 % 5),
+        tir.Select(tir.any(X < 3, X > 5), Y, Y + 1.0),
+        tir.Let(Z, X + 1, Z * Z),
+        tir.Ramp(X, 1, 4),
+        tir.call_extern("float32", "sinf", Y),
+    ],
+)
+def test_an_expression_comes_back(expr: tir.PrimExpr) -> None:
+    found = tvm.ir.load_json(tvm.ir.save_json(expr))
+    assert found.dtype == expr.dtype
+    tvm.ir.assert_structural_equal(found, expr, map_free_vars=True)
+
+
+def test_every_part_of_a_kernel_comes_back_by_itself() -> None:
+    a = te.placeholder((4, 4), name="a")
+    k = te.reduce_axis((0, 4), name="k")
+    kernel = te.create_prim_func([a, te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="b")])
+    for part in post_order(kernel, notes=True):
+        tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(part)), part, map_free_vars=True)
+
+
+def test_parts_of_relax_and_relay_programs_come_back_by_themselves() -> None:
+    batch = tir.Var("n", "int64")
+    x, y = relax.Var("x", relax.TensorStructInfo((batch, 4), "float32")), relay.var("y", shape=(2, 4))
+    nested = relax.op.nn.softmax(relax.op.add(x, relax.op.reshape(x, (-1, 4))), axis=0)
+    for part in (x, x.struct_info, nested, relay.nn.softmax(y, axis=0), relay.Function([y], y), relay.TypeVar("t")):
+        tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(part)), part, map_free_vars=True)
+    found = tvm.ir.load_json(tvm.ir.save_json(nested))
+    assert (found.op, found.attrs) == (nested.op, nested.attrs)
+
+
+def test_what_values_share_stays_shared() -> None:
+    first, second = tvm.ir.load_json(tvm.ir.save_json([X + 1, X * 2]))
+    assert first.a.same_as(second.a)
+    kind, dtype, entry = tvm.ir.load_json(tvm.ir.save_json([tir.ForKind.PARALLEL, tvm.DataType("int8"), {"x": X}]))
+    assert (kind, dtype, entry["x"].name) == (tir.ForKind.PARALLEL, tvm.DataType("int8"), "x")
+
+
+def test_what_cannot_be_saved_or_read_is_said() -> None:
+    with pytest.raises(tvm.error.DiagnosticError, match="a function cannot be saved"):
+        tvm.ir.save_json([X, test_what_cannot_be_saved_or_read_is_said])
+    entry = '{"format": "baton.ir", "kind": "table", "root": 1, "table": [{"class": "%s", "fields": {}}]}'
+    for wrong in ("tir.stmt.Nothing", "support.diagnostics.fail", "ir.attrs.DictAttrs", "tir.nowhere.For"):
+        with pytest.raises(tvm.error.DiagnosticError, match="not a program saved"):
+            tvm.ir.load_json(entry % wrong)
