@@ -23,7 +23,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from baton._src.driver.tvm_names.absent import reason
-from baton._src.driver.tvm_names.split_modules import SERVED_BY
+from baton._src.driver.tvm_names.split_modules import NAMED_LIKE_A_FUNCTION, SERVED_BY
 
 _TARGET = "baton"
 API_VERSION = "0.19.0"
@@ -33,8 +33,9 @@ API_VERSION = "0.19.0"
 class _SameModule(importlib.abc.Loader):
     """Loads `alias.x` by giving out the module `baton.x` itself."""
 
-    def __init__(self, real: str) -> None:
+    def __init__(self, real: str, name: str) -> None:
         self.real = real
+        self.name = name
         self.spec: importlib.machinery.ModuleSpec | None = None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -50,6 +51,9 @@ class _SameModule(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system put the alias's there
+        for child in NAMED_LIKE_A_FUNCTION.get(self.name.partition(".")[2], ()):
+            # Found here, it is not loaded: loading would bind it in the package, in place of the function.
+            sys.modules[f"{self.name}.{child}"] = module
 
 
 _OF_THE_ROOT = {"compile": "baton._src.driver.tvm_names.compile_module:compile_module"}
@@ -99,7 +103,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         # Modules may have others below them that they do not split off, but `python -m` runs no package `__main__`.
         is_package = not fullname.endswith(".__main__")
-        return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=is_package)
+        return importlib.machinery.ModuleSpec(fullname, _SameModule(real, fullname), is_package=is_package)
 
 
 class _Missing(importlib.abc.MetaPathFinder):

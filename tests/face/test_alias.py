@@ -44,6 +44,25 @@ def test_missing_modules_stay_missing(tmp_path: Path) -> None:
     assert "No module named 'tvm.no_such_thing'" in done.stderr
 
 
+def test_modules_named_like_a_function_are_imported_and_leave_it_its_name(tmp_path: Path) -> None:
+    code = """
+import importlib
+import tvm.topi.nn.conv2d
+from tvm.relay.transform.recast import recast
+from tvm.topi.nn.pad import pad
+from baton._src.driver.tvm_names.split_modules import NAMED_LIKE_A_FUNCTION
+assert recast is tvm.relay.transform.recast and pad is tvm.topi.nn.pad
+for package, names in NAMED_LIKE_A_FUNCTION.items():
+    for name in names:
+        module = importlib.import_module(f"tvm.{package}.{name}")
+        function = getattr(importlib.import_module(f"tvm.{package}"), name)
+        assert getattr(module, name) is function and not isinstance(function, type(module)), name
+print("fine")
+"""
+    done = run(code, tmp_path)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
 def test_an_installed_tvm_is_not_shadowed(tmp_path: Path) -> None:
     (tmp_path / "tvm.py").write_text("who = 'the real one'")
     code = "from baton import alias\ntry:\n    alias.install('tvm')\nexcept ImportError as error:\n    print(error)"

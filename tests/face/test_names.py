@@ -13,9 +13,8 @@ import pytest
 
 import baton
 from baton import relax, relay
-from baton._src.driver.tvm_names.absent import reason
 from baton._src.driver.tvm_names.scripts import cprint
-from baton._src.driver.tvm_names.split_modules import ASK_THE_PACKAGE, SERVED_BY
+from baton._src.driver.tvm_names.split_modules import SERVED_BY
 from baton._src.passes.pipelines import PIPELINES
 from baton.script import from_source
 
@@ -45,13 +44,6 @@ def test_modules_that_are_not_split_off_are_served_by_what_holds_their_names(mod
     holder = importlib.import_module(f"baton.{package}")
     assert getattr(holder, name) is importlib.import_module(f"baton.{SERVED_BY[module]}")
     assert name not in holder.__dir__() or inspect.ismodule(getattr(holder, name))
-
-
-@pytest.mark.parametrize("module", sorted(ASK_THE_PACKAGE))
-def test_a_function_keeps_its_name_where_tvm_has_a_module_of_it(module: str) -> None:
-    package, _, name = module.rpartition(".")
-    assert callable(getattr(importlib.import_module(f"baton.{package}"), name))
-    assert reason(module) == f"import its names from tvm.{package}"
 
 
 def test_texts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

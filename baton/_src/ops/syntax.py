@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.ops.builders import located
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
@@ -15,6 +15,7 @@ from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
 from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
 
 _RELAY_NAMES = {"floor_mod": "mod"}
 """`%` in Relay is `mod`, as in TVM; everything else is called as the operator is."""
@@ -40,11 +41,14 @@ def _cast(language: Literal["relay", "relax"], operand: Any, dtype: Any) -> Any:
 
 
 def call_global(callee: GlobalVar, args: tuple[Any, ...]) -> Any:
-    """A call of a function of the module, in the language of its arguments (Relax if they do not tell)."""
+    """A call of a function of the module, in the language of its arguments (Relax if there are none). A kernel that is
+    called with scalars is taken to return nothing: `tir.Call` says what another returns.
+    """
     if any(isinstance(a, (relay.Expr, TupleWrapper)) for a in args):
         return relay.Call(callee, [a.astuple() if isinstance(a, TupleWrapper) else a for a in args])
     if all(isinstance(a, GraphExpr) for a in args):
         return relax.Call(callee, args)
-    raise fail(
-        "op-argument", f"the arguments of {callee.name_hint} must be expressions of Relay or Relax, got {args!r}"
-    )
+    if all(isinstance(a, (PrimExpr, int, float)) for a in args):
+        return tir.Call("void", callee, args)
+    message = f"the arguments of {callee.name_hint} must be expressions of one language, got {args!r}"
+    raise fail("op-argument", message, help="Relay's, Relax's, or scalars of TIR")

@@ -11,7 +11,6 @@ from baton._src.driver.tvm_names.left_out.others import OTHER_NAMES
 from baton._src.driver.tvm_names.left_out.relax import RELAX_NAMES
 from baton._src.driver.tvm_names.left_out.relay import RELAY_NAMES
 from baton._src.driver.tvm_names.left_out.tuning import TUNING_NAMES
-from baton._src.driver.tvm_names.split_modules import ASK_THE_PACKAGE
 
 
 def _by_path(table: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
@@ -22,7 +21,7 @@ def _by_path(table: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]
 
 
 _TABLES = (RELAY_NAMES, RELAX_NAMES, KERNEL_NAMES, TUNING_NAMES, OTHER_NAMES)
-REASONS: Mapping[str, str] = {path: why for table in _TABLES for path, why in _by_path(table)} | ASK_THE_PACKAGE
+REASONS: Mapping[str, str] = {path: why for table in _TABLES for path, why in _by_path(table)}
 """By path below `tvm` why it is not served."""
 
 

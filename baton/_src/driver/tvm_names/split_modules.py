@@ -1,7 +1,7 @@
 """Modules of TVM v0.19 that baton does not have separately: their names are served by the enclosing package.
 
-`from tvm.relay.op.nn.nn import conv2d` finds `relay.op.nn.conv2d`, and so does `relay.op.nn.nn.conv2d`. Only modules
-whose name is not also that of something else in the package are served: an import binds the module under its name.
+`from tvm.relay.op.nn.nn import conv2d` finds `relay.op.nn.conv2d`, and so does `relay.op.nn.nn.conv2d`. A module that
+has the name of a function of the package can be imported, too; as an attribute, the name is the function's, as in TVM.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SERVED_BY["relay.backend.compile_engine"] = "relay.backend.te_compiler"
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"
 """The package of baton (or, for an old name, the module) that serves a module, both by their paths below `tvm`."""
 
-_NAMED_LIKE_A_FUNCTION = {
+_FUNCTIONS = {
     "relax.analysis": "estimate_memory_usage",
     "relax.frontend.nn": "extern",
     "relax.op.memory": "view",
@@ -84,12 +84,8 @@ _NAMED_LIKE_A_FUNCTION = {
     ),
     "topi.vision": "reorg",
 }
-ASK_THE_PACKAGE = {
-    f"{package}.{module}": f"import its names from tvm.{package}"
-    for package, modules in _NAMED_LIKE_A_FUNCTION.items()
-    for module in modules.split()
-}
-"""The message for modules that have the name of a function."""
+NAMED_LIKE_A_FUNCTION = {package: tuple(modules.split()) for package, modules in _FUNCTIONS.items()}
+"""By package the modules that have the name of one of its functions."""
 
 
 def serving(path: str) -> str | None:
