@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay.build import GraphExecutorFactory
-from baton._src.driver.tir.kernel_module import KERNELS, KernelModule
+from baton._src.driver.tir.kernel_module import KERNELS, KernelModule, loaded_kernels
 from baton._src.runtime.executable.executable import Executable, load_executable
 
 Module = Executable | KernelModule | GraphExecutorFactory
@@ -20,7 +20,7 @@ def load_module(path: str | Path, fmt: str = "") -> Any:
     """
     executable = attach_operators(load_executable(path), "llvm")
     if executable.facts.get("kind") == KERNELS:
-        return KernelModule(executable)
+        return loaded_kernels(executable)
     if executable.facts.get("kind") == "graph":
         return GraphExecutorFactory(executable, {}, str(executable.facts.get("mod_name", "default")))
     return executable

@@ -147,12 +147,13 @@ def test_a_loaded_library_has_no_source(tmp_path: Path) -> None:
 
 
 def test_kernels_of_imported_modules(tmp_path: Path) -> None:
-    """Guards that they are found only where asked for, and that no file leaves them out."""
+    """Guards that they are found only where asked for, and that a file has them, and theirs."""
     a = te.placeholder((8,), name="a")
-    one, other = (
+    one, other, third = (
         tvm.build(te.create_prim_func([a, te.compute((8,), lambda i, by=by: a[i] * by)], name=name))
-        for name, by in (("twice", 2.0), ("thrice", 3.0))
+        for name, by in (("twice", 2.0), ("thrice", 3.0), ("fourfold", 4.0))
     )
+    other.import_module(third)
     one.import_module(other)
     assert one.imported_modules == [other]
     assert not one.implements_function("thrice")
@@ -161,7 +162,15 @@ def test_kernels_of_imported_modules(tmp_path: Path) -> None:
     assert out.numpy().tolist() == [3.0] * 8
     with pytest.raises(DiagnosticError, match="no kernel is named 'thrice'"):
         one.get_function("thrice")
-    with pytest.raises(DiagnosticError, match="would not be in the file"):
-        one.export_library(tmp_path / "k")
+    one.export_library(tmp_path / "k")
+    loaded = tvm.runtime.load_module(tmp_path / "k")
+    assert not loaded.implements_function("thrice")
+    loaded.get_function("fourfold", query_imports=True)(tvm.nd.array(np.ones(8, "float32")), out)
+    assert out.numpy().tolist() == [4.0] * 8
+    loaded.imported_modules[0]["thrice"](tvm.nd.array(np.ones(8, "float32")), out)
+    assert out.numpy().tolist() == [3.0] * 8
+    loaded.clear_imports()
+    loaded.export_library(tmp_path / "k")
+    assert tvm.runtime.load_module(tmp_path / "k").imported_modules == []
     with pytest.raises(DiagnosticError, match="made, got 3"):
         one.import_module(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -14,7 +16,12 @@ from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.module_face import ModuleFace
-from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
+from baton._src.runtime.native.kernel_function import (
+    KernelFunction,
+    KernelSignature,
+    signature_from_data,
+    signature_to_data,
+)
 from baton._src.runtime.native.library import load
 from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, plan_from_data, plan_to_data
 from baton._src.runtime.packed_functions import packed_function
@@ -27,6 +34,8 @@ from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
 """The value of an executable's fact `kind` that marks such a module."""
+IMPORTS = "imports"
+"""The fact that holds the modules which were imported when an executable was saved."""
 TEXTS = {"ll": "ll", "s": "asm", "asm": "asm"}
 """Formats of files that hold what was generated, as `get_source` names them."""
 
@@ -172,18 +181,40 @@ class KernelModule(ModuleFace):
         self._save_library(file_name)
 
     def _save_library(self, file_name: str | Path) -> None:
-        if self.imported_modules:
-            raise fail(
-                "api",
-                "the kernels of imported modules would not be in the file",
-                help="build all functions as one IRModule, or export each module by itself",
-            )
-        self.executable.save(file_name)
+        self._with_imports().save(file_name)
+
+    def _with_imports(self) -> Executable:
+        """The executable, with the imported modules among its facts."""
+        if not self.imported_modules:
+            return self.executable
+        imports = [_import_to_data(module._with_imports()) for module in self.imported_modules]
+        return dataclasses.replace(self.executable, facts={**self.executable.facts, IMPORTS: imports})
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
         """Write the kernels to one file that `load_module` reads; further arguments are those of
         `export.export_library`."""
         export.export_library(self._save_library, file_name, *args, **kwargs)
+
+
+def loaded_kernels(executable: Executable) -> KernelModule:
+    """The module that was saved as this executable, with what it imports. Error `executable-corrupt`: that is
+    malformed."""
+    return KernelModule(executable, [_import_from_data(data) for data in executable.facts.pop(IMPORTS, ())])
+
+
+def _import_to_data(executable: Executable) -> dict[str, Any]:
+    kernels = [signature_to_data(signature) for signature in executable.kernels.values()]
+    code = base64.b64encode(executable.object_code).decode()
+    return {"kernels": kernels, "facts": executable.facts, "code": code}
+
+
+def _import_from_data(data: Any) -> KernelModule:
+    try:
+        kernels = {found.symbol: found for found in map(signature_from_data, data["kernels"])}
+        facts, code = dict(data["facts"]), base64.b64decode(data["code"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise fail("executable-corrupt", f"an imported module is malformed: {error!r}") from error
+    return loaded_kernels(Executable((), kernels=kernels, object_code=code, facts=facts))
 
 
 def kernel_module(
