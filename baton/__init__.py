@@ -31,7 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.operators", "const"),
         **submodules(
             "baton",
-            "alias arith auto_scheduler autotvm contrib driver error frontend ir meta_schedule nd parser relax relay rpc runtime script",
+            "alias arith auto_scheduler autotvm contrib dlight driver error frontend ir meta_schedule nd parser relax relay rpc runtime script",
         ),
         **submodules("baton", "_ffi support target te testing tir topi transform"),
         "container": "baton.ir.container",

@@ -54,8 +54,9 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "target": "micro stm32",
         "testing": "aot",
     },
-    "its default schedules are for GPUs, and baton compiles for CPUs; CPU schedules are chosen by themselves": {
-        "": "dlight",
+    "a rule schedules with tir.Schedule; kernels that no rule takes get baton's own schedules": {
+        "dlight": "adreno analysis benchmark BlockInfo IterInfo normalize_prim_func try_inline "
+        "try_inline_contiguous_spatial",
     },
     GPU: {
         "contrib": "cudnn cublas cutlass nvcc rocm cuda_graph hexagon mps",

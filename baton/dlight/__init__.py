@@ -1,0 +1,15 @@
+"""Default schedules by rules (`tvm.dlight`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.dlight", "ApplyDefaultSchedule ScheduleRule"),
+        **submodules("baton.dlight", "base cpu gpu"),
+    },
+    before=wire,
+)

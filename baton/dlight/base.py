@@ -1,0 +1,10 @@
+"""What rules derive from (`tvm.dlight.base`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, names("driver.tvm_names.dlight", "ApplyDefaultSchedule ScheduleRule"), before=wire
+)
