@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +304,35 @@ def test_statistics_over_no_axes_read_back(norm: str) -> None:
     ]
     found = [relay.create_executor("debug", m).evaluate()(*inputs).numpy() for m in (before, after)]
     np.testing.assert_allclose(*found)
+
+
+_DATA = relay.var("data", shape=(1, 4, 8, 8))
+_CHANNELS = [relay.var(name, shape=(4,)) for name in ("gamma", "beta", "mean", "deviation")]
+
+
+@pytest.mark.parametrize(
+    ("build", "operands"),
+    [
+        (relay.nn.batch_norm, (_DATA, *_CHANNELS)),
+        (relay.nn.group_norm, (_DATA, *_CHANNELS[:2])),
+        (relay.nn.instance_norm, (_DATA, *_CHANNELS[:2])),
+        (relay.nn.layer_norm, (_DATA, *_CHANNELS[:2])),
+        (relay.nn.pad, (_DATA,)),
+        (relay.strided_slice, (_DATA,)),
+        (relay.tile, (_DATA,)),
+        (relay.topk, (_DATA,)),
+        (relay.argsort, (_DATA,)),
+        (relay.sort, (_DATA,)),
+    ],
+    ids=lambda item: getattr(item, "__name__", ""),
+)
+def test_calls_are_copied_by_their_attributes(build: Any, operands: tuple[Any, ...]) -> None:
+    """`build(*args, **dict(call.attrs))`, as mutators do: records have no attribute that is Relax's only."""
+    given = {"num_groups": 2, "pad_width": ((0, 0),) * 4, "begin": [0], "end": [1], "reps": (2,)}
+    wanted = inspect.signature(build).parameters
+    made = build(*operands, **{name: content for name, content in given.items() if name in wanted})
+    call = made.tuple_value if isinstance(made, relay.expr.TupleWrapper) else made
+    again = build(*operands, **dict(call.attrs))
+    copied = again.tuple_value if isinstance(again, relay.expr.TupleWrapper) else again
+    assert copied.attrs == call.attrs == deepcopy(call.attrs)
+    assert dict(call.attrs.items()) == dict(call.attrs)

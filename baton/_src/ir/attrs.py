@@ -148,9 +148,16 @@ class Attrs:
         """What a Relay program says, in the terms of both languages: a record overrides it if they differ."""
         return given
 
+    relay_form: ClassVar[type[Attrs] | None] = None
+    """The class of such records in Relay, if some attributes are Relax's only."""
+
     def in_relax(self) -> Any:
         """The record of a Relax call that says the same: another one where values have another form there."""
         return self
+
+    def in_relay(self) -> Any:
+        """The record of a Relay call that says the same: what is Relax's only is not among its keys."""
+        return self if self.relay_form is None else _as_record(self.relay_form, self)
 
     @classmethod
     def accepts(cls, name: str) -> bool:
@@ -164,8 +171,41 @@ def attrs(cls: type[T]) -> type[T]:
     fields = dataclasses.fields(built)
     built.names = tuple(f.name for f in fields)
     built.bools = frozenset(f.name for f in fields if f.type in ("bool", bool))
+    in_relay = tuple(f.name for f in fields if "relay" in f.metadata.get("languages", ("relay",)))
+    built.relay_form = None
+    if in_relay != built.names:
+        built.relay_form = type(built.__name__, (_InRelay, built), {"keys_": in_relay, "plain": built})
     found: type[T] = built
     return found
+
+
+class _InRelay:
+    """What records in Relay calls do otherwise: scripts copy calls by `relay.nn.pad(x, **dict(call.attrs))`."""
+
+    keys_: ClassVar[tuple[str, ...]]
+    plain: ClassVar[type[Attrs]]
+
+    def keys(self) -> tuple[str, ...]:
+        return self.keys_
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return ((name, getattr(self, name)) for name in self.keys_)
+
+    def in_relax(self) -> Any:
+        return _as_record(self.plain, self).in_relax()
+
+    def in_relay(self) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.plain.in_relay, (_as_record(self.plain, self),)
+
+
+def _as_record(kind: type[Attrs], record: Any) -> Attrs:
+    """The same attributes in a record of another class, which are known to be normal."""
+    made = object.__new__(kind)
+    made.__dict__.update(record.__dict__)
+    return made
 
 
 def set_attr(record: Attrs, name: str, content: object) -> None:

@@ -133,10 +133,11 @@ def build(
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """The Relay module after the passes of `build`, its operators fused into functions, and the bound parameters."""
+    """The Relay module after the passes of `build`, its operators fused into functions, and the parameters it still has
+    to be given: none, since those in `params` are bound."""
     wire()
-    module, bound = bind_known(as_relay_module(mod), params or {})
-    return Sequential([FuseOps()])(optimized(module)), bound
+    module, _ = bind_known(as_relay_module(mod), params or {})
+    return Sequential([FuseOps()])(optimized(module)), {}
 
 
 def build_config(

@@ -40,12 +40,12 @@ class BuildModule:
         target_host: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
-        """The Relay module after the passes of `relay.build`, and the parameters bound in it. `relay.optimize`
-        fuses operators, too."""
+        """The Relay module after the passes of `relay.build`, and the parameters it still has to be given: none, since
+        those in `params` are bound. `relay.optimize` fuses operators, too."""
         wire()
         module, self._bound = bind_known(as_relay_module(mod), self._given(params))
         self._optimized = optimized(module)
-        return self._optimized, dict(self._bound)
+        return self._optimized, {}
 
     def build(
         self,

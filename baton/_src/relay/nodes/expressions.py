@@ -6,6 +6,7 @@ import operator
 from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.ir.array import Array
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.types import Type
@@ -154,7 +155,7 @@ class Call(Expr):
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
         put(self, "op", op if isinstance(op, Node) else as_expr(op))
         put(self, "args", nodes_of(args, "the arguments of a call"))
-        put(self, "attrs", attrs)
+        put(self, "attrs", attrs.in_relay() if isinstance(attrs, Attrs) else attrs)
         imposed = type_args and not isinstance(type_args, InferredTypes) and not isinstance(op, Op)
         put(self, "written_type_args", tuple(type_args) if imposed else ())
         put(self, "chosen_type_args", ())
