@@ -122,3 +122,10 @@ def test_a_function_of_another_opset_than_the_model() -> None:
         assert "onnx.inliner" in str(error.value)
         inlined = onnx.inliner.inline_local_functions(model, convert_version=True)
         np.testing.assert_allclose(baton.compile(inlined).run({"x": X})[0], [[0, 1]], atol=1e-6)
+
+
+def test_a_body_takes_a_size_of_int32() -> None:
+    """ONNX's body of CenterCropPad compares it with a shape, which is int64."""
+    node = helper.make_node("CenterCropPad", ["x", "size"], ["y"], axes=[-1])
+    model = model_of([node], [("x", [1, 4])], weights=[weight("size", np.array([2], "int32"))])
+    np.testing.assert_array_equal(baton.compile(model).run({"x": np.array([[1, 2, 3, 4]], "float32")})[0], [[2, 3]])

@@ -61,6 +61,14 @@ def _rotary(node: OnnxNode) -> None:
     _hold(node, 2, _sizes(node, 1, 2), "sines")
 
 
+def _maps(node: OnnxNode) -> None:
+    """maps (images, axes, axes + 1), the size of the images, channels among it"""
+    size = node.sizes(1, "the size")
+    if not 4 <= len(size) <= 5:
+        node.fail(f"its size has {len(size)} numbers", code="op-shape", help="give it 4 for images, 5 for volumes")
+    _hold(node, 0, (size[0], len(size) - 2, len(size) - 1), "maps")
+
+
 def _sizes(node: OnnxNode, place: int, least: int) -> tuple[Dim, ...]:
     """The sizes of an operand of so many axes at least."""
     found = node[place].shape
@@ -81,6 +89,6 @@ def _hold(node: OnnxNode, place: int, wanted: tuple[Dim, ...], what: str) -> Non
 
 
 AGREEMENTS: dict[str, Callable[[OnnxNode], None]] = {
-    "Attention": _attention, "NegativeLogLikelihoodLoss": _losses, "NonMaxSuppression": _suppression,
-    "RotaryEmbedding": _rotary, "SoftmaxCrossEntropyLoss": _losses,
+    "AffineGrid": _maps, "Attention": _attention, "NegativeLogLikelihoodLoss": _losses,
+    "NonMaxSuppression": _suppression, "RotaryEmbedding": _rotary, "SoftmaxCrossEntropyLoss": _losses,
 }  # fmt: skip

@@ -24,7 +24,7 @@ same.
 EXPANDED: frozenset[tuple[str, str]] = frozenset(
     [
         *(("", name) for name in (
-            "AffineGrid", "Attention", "Bernoulli", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
+            "Attention", "Bernoulli", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
             "HammingWindow", "HannWindow", "LinearAttention", "NegativeLogLikelihoodLoss",
             "RotaryEmbedding", "SequenceMap", "SoftmaxCrossEntropyLoss", "SwiGLU",
         )),
@@ -35,6 +35,10 @@ EXPANDED: frozenset[tuple[str, str]] = frozenset(
 """(domain, operator) of the operators that are imported by their function body in the ONNX standard (from the `onnx`
 package).
 """
+
+
+AS_INT64: dict[str, tuple[int, ...]] = {"CenterCropPad": (1,)}
+"""Operands that the bodies compare with shapes, though the operators take int32 for them, too."""
 
 
 def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[list[Any], Any]:

@@ -15,7 +15,7 @@ from baton._src.frontends.onnx.attribute_values import value_of
 from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.definitions import changed_between
-from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
+from baton._src.frontends.onnx.functions import AS_INT64, EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.initializers import Initializers
 from baton._src.frontends.onnx.node import NOTHING, DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
@@ -25,6 +25,7 @@ from baton._src.frontends.onnx.supported import MAIN, FunctionKey, all_nodes, ca
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import DOMAINS
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.values.dtype import INT64
 from baton._src.values.meaning import PLAIN
 
 MOST_FORKS = 3
@@ -213,6 +214,8 @@ class Nodes:
         """An operator that ONNX defines by other operators."""
         defaults, function = body_of(proto, self.versions[""], node.inputs)
         check_supported(function, self.functions)
+        for place in AS_INT64.get(proto.op_type, ()):
+            node.inputs[place] = self.builder.cast(node[place], INT64)
         return self._call_function(function, node, (*defaults, *proto.attribute))
 
 

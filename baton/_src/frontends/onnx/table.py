@@ -6,6 +6,7 @@ from baton._src.frontends.onnx.control.branches import BRANCHES
 from baton._src.frontends.onnx.control.loops import LOOPS
 from baton._src.frontends.onnx.control.scan import SCAN
 from baton._src.frontends.onnx.control.sequences import SEQUENCES
+from baton._src.frontends.onnx.image.affine_grid import AFFINE_GRID
 from baton._src.frontends.onnx.image.detection import DETECTION
 from baton._src.frontends.onnx.image.resize import RESIZE
 from baton._src.frontends.onnx.learning.classical import CLASSICAL
@@ -67,6 +68,7 @@ CONVERTERS: dict[str, Converter] = {
     **LOOPS,
     **SCAN,
     **RESIZE,
+    **AFFINE_GRID,
     **POOLING,
     **PLACES,
     **SIGNAL,

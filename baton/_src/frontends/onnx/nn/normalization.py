@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.narrow import in_float32, wide
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import FLOAT32
 
@@ -32,12 +33,11 @@ def _of_elements(node: OnnxNode, epsilon: float) -> Value:
 
 def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
     """Training: normalised by the batch's own mean and variance, which the running ones move towards."""
-    g, x, momentum = node.graph, node[0], float(node.attr("momentum", 0.9))
-    rank = node.rank()
-    axes = tuple(a for a in range(rank) if a != 1)
+    g, x, momentum = node.graph, wide(node, node[0]), float(node.attr("momentum", 0.9))
+    axes = tuple(a for a in range(node.rank()) if a != 1)
     scaled = _normalise(node, x, axes, epsilon)
     scale, bias = (g.cast(node.by_channel(x, node[k]), x.dtype) for k in (1, 2))
-    out = g.call("add", g.call("multiply", scaled, scale), bias)
+    out = g.cast(g.call("add", g.call("multiply", scaled, scale), bias), node[0].dtype)
     mean = g.call("mean", x, axis=axes, keepdims=True)
     centred = g.call("subtract", x, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
@@ -47,8 +47,8 @@ def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
 
 def _blend(node: OnnxNode, old: Value, new: Value, momentum: float) -> Value:
     g = node.graph
-    kept = g.call("multiply", old, g.scalar(momentum, old))
-    return g.call("add", kept, g.cast(g.call("multiply", new, g.scalar(1 - momentum, new)), old.dtype))
+    kept = g.call("multiply", g.cast(old, new.dtype), g.scalar(momentum, new))
+    return g.cast(g.call("add", kept, g.call("multiply", new, g.scalar(1 - momentum, new))), old.dtype)
 
 
 def instance_normalization(node: OnnxNode) -> Value:
@@ -86,11 +86,10 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
         beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
         beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
         return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
-    wide = g.cast(x, FLOAT32) if x.dtype.bits < FLOAT32.bits else x
-    mean = g.call("mean", wide, axis=axes, keepdims=True)
-    centred = g.call("subtract", wide, mean)
+    mean = g.call("mean", wide(node, x), axis=axes, keepdims=True)
+    centred = g.call("subtract", wide(node, x), mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
-    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, wide)))
+    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, mean)))
     out = g.call("multiply", g.cast(g.call("multiply", centred, inverse), x.dtype), node[1])
     # ONNX has no float64 for the statistics.
     statistics = (g.cast(v, FLOAT32) for v in (mean, inverse))
@@ -118,14 +117,16 @@ def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:
 
 
 def rms_normalization(node: OnnxNode) -> Value:
-    g, x, axis = node.graph, node[0], node.axis(-1)
+    """x / sqrt(mean(x²) + epsilon) * scale; the result is of the dtype of the scale."""
+    g, x, axis = node.graph, wide(node, node[0]), node.axis(-1)
     _check_gains(node, node[1])
     axes = tuple(range(axis, node.rank()))
     square = g.call("mean", g.call("multiply", x, x), axis=axes, keepdims=True)
     inverse = g.call("rsqrt", g.call("add", square, g.scalar(float(node.attr("epsilon", 1e-5)), x)))
-    return g.call("multiply", g.call("multiply", x, inverse), node[1])
+    return g.call("multiply", g.cast(g.call("multiply", x, inverse), node[1].dtype), node[1])
 
 
+@in_float32
 def group_normalization(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
     groups, shape = int(node.needed("num_groups")), node[0].shape
@@ -174,7 +175,8 @@ def lp_normalization(node: OnnxNode) -> Value:
 
 
 NORMALIZATION: dict[str, Converter] = {
-    "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization, "LayerNormalization":
-    layer_normalization, "RMSNormalization": rms_normalization, "GroupNormalization": group_normalization,
-    "MeanVarianceNormalization": mean_variance_normalization, "LRN": lrn, "LpNormalization": lp_normalization,
+    "BatchNormalization": batch_normalization, "InstanceNormalization": in_float32(instance_normalization),
+    "LayerNormalization": layer_normalization, "RMSNormalization": rms_normalization,
+    "GroupNormalization": group_normalization, "LRN": in_float32(lrn), "LpNormalization": in_float32(lp_normalization),
+    "MeanVarianceNormalization": in_float32(mean_variance_normalization),
 }  # fmt: skip

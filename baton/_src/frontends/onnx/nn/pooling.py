@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.narrow import in_float32
 from baton._src.frontends.onnx.nn.places import places_of_maxima
 from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, window_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -114,5 +115,5 @@ def max_pool(node: OnnxNode) -> list[Value]:
 
 POOLING: dict[str, Converter] = {
     "AveragePool": average_pool, "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
-    "MaxPool": max_pool, "LpPool": lp_pool, "GlobalLpPool": global_lp_pool,
+    "MaxPool": max_pool, "LpPool": in_float32(lp_pool), "GlobalLpPool": in_float32(global_lp_pool),
 }  # fmt: skip

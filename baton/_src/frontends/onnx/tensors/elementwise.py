@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.narrow import in_float32
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 
 
@@ -257,10 +258,11 @@ ELEMENTWISE: dict[str, Converter] = {
             "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
         }.items()
     },
-    "Max": variadic("maximum"), "Min": variadic("minimum"), "Sum": variadic("add"), "Mean": mean,
+    "Max": variadic("maximum"), "Min": variadic("minimum"), "Sum": variadic("add"), "Mean": in_float32(mean),
     "Div": divide, "Mod": modulo, "Pow": power, "Clip": clip,
-    "LeakyRelu": leaky_relu, "Elu": elu, "Celu": celu, "Selu": selu, "HardSigmoid": hard_sigmoid,
-    "HardSwish": hard_swish, "Swish": swish, "Mish": mish, "Softplus": softplus, "Softsign": softsign,
+    "LeakyRelu": leaky_relu, "Elu": in_float32(elu), "Celu": in_float32(celu), "Selu": in_float32(selu),
+    "HardSigmoid": in_float32(hard_sigmoid), "HardSwish": in_float32(hard_swish), "Swish": in_float32(swish),
+    "Mish": in_float32(mish), "Softplus": in_float32(softplus), "Softsign": in_float32(softsign),
     "ThresholdedRelu": thresholded_relu, "Shrink": shrink, "Gelu": gelu, "Reciprocal": reciprocal, "PRelu": prelu,
     "BitShift": bit_shift, "IsInf": is_inf, "Identity": identity,
 }  # fmt: skip

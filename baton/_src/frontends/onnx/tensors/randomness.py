@@ -10,7 +10,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ops.random.threefry_bits import threefry_key
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import BOOL, DataType
 
 
 def _key(node: OnnxNode) -> Value:
@@ -66,10 +66,11 @@ def dropout(node: OnnxNode) -> list[Value]:
     """Inference: the data itself, a mask all true. Training: elements fall out with probability `ratio`, what stays is
     scaled so that the expected sum stays, too."""
     g, x = node.graph, node[0]
-    training, given = node.constant(2, "training_mode"), node.constant(1, "ratio")
+    training = node.constant(2, "training_mode") if node.opset >= 12 else None
+    given = node.constant(1, "ratio") if training is not None and training.any() else None
     ratio = 0.5 if given is None else float(given.reshape(-1)[0])
-    if node.opset < 12 or training is None or not training.any() or ratio == 0.0:
-        return [x] if len(node.outputs) < 2 else [x, _all_true(node)]
+    if training is None or not training.any() or ratio == 0.0:
+        return [x] if len(node.outputs) < 2 else [x, g.cast(_all_true(node), x.dtype if node.opset < 10 else BOOL)]
     if not 0.0 < ratio < 1.0:
         node.fail(f"the ratio must lie in [0, 1), got {ratio}")
     drawn = _draw(node, "random.uniform", _shape_of_operand(node), DataType("float32"), 0.0, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.narrow import in_float32
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 
@@ -41,12 +42,12 @@ def _sqrt(node: OnnxNode, x: Value) -> Value:
 
 
 def in_floats(convert: Callable[[OnnxNode], Value]) -> Converter:
-    """Of integers, whose results are real numbers: computed as such and cut to integers."""
+    """Of integers, whose results are real numbers: computed as such and cut to integers. Narrow floats are widened."""
 
     def converted(node: OnnxNode) -> Value:
         g, x = node.graph, node[0]
         if x.dtype.is_float:
-            return convert(node)
+            return in_float32(convert)(node)
         node.inputs[0] = g.cast(x, "float64")
         return g.cast(convert(node), x.dtype)
 
