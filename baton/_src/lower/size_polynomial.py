@@ -104,6 +104,12 @@ def to_polynomial(expr: int | PrimExpr, atoms: Atoms | None = None) -> Polynomia
     return Polynomial(found[expr])
 
 
+def is_never_negative(size: PrimExpr) -> bool:
+    """Whether this is certain, as variables are >= 0."""
+    terms = to_polynomial(size).terms
+    return all(c >= 0 and all(isinstance(atom, Var) for atom in monomial) for monomial, c in terms.items())
+
+
 def _clean(terms: dict[Monomial, int]) -> dict[Monomial, int]:
     return {m: c for m, c in terms.items() if c}
 

@@ -53,6 +53,20 @@ COLLECTS = """
 def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
     return M.collect(i, x, R.zeros((0, 4), "float32"))
 """
+SLIDING = """
+def slide(
+    i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32"), last: R.Tensor(("n",), "float32")
+) -> R.Tensor((4,), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        r = M.slide(i, x, R.strided_slice(R.concat((last, x), axis=0), axes=[0], begin=[0], end=[6]))
+    return r
+"""
+SLIDES = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    return M.slide(i, x, R.zeros((0,), "float32"))
+"""
 
 CHILD = """
 import os, signal, sys, threading
@@ -60,7 +74,7 @@ import numpy as np
 from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
-from tests.lower.native_control.test_interrupts import COLLECTING, COLLECTS, ENDLESS, INSIDE
+from tests.lower.native_control.test_interrupts import COLLECTING, COLLECTS, ENDLESS, INSIDE, SLIDES, SLIDING
 from tests.lower.native_control.test_native_control_flow import COUNT, module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with signals ignored
@@ -68,7 +82,8 @@ limit = threading.Timer(300, os._exit, (1,))
 limit.daemon = True
 limit.start()
 inner = ENDLESS.replace("main", "inner")
-functions = {"nested": (INSIDE, inner), "collecting": (COLLECTS, COLLECTING, inner)}.get(sys.argv[1], (ENDLESS,))
+others = {"nested": (INSIDE, inner), "collecting": (COLLECTS, COLLECTING, inner), "sliding": (SLIDES, SLIDING)}
+functions = others.get(sys.argv[1], (ENDLESS,))
 heard = []
 
 
@@ -95,9 +110,10 @@ print(counted(array(np.int32(1000)), x).numpy()[0], flush=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sending Ctrl-C to one process alone is POSIX's")
-@pytest.mark.parametrize("which", ["alone", "nested", "collecting", "listening"])
+@pytest.mark.parametrize("which", ["alone", "nested", "collecting", "sliding", "listening"])
 def test_endless_loops_can_be_interrupted(which: str) -> None:
-    """Guards the main thread, twice, and a loop inside a loop, which may collect; a finite one works afterwards.
+    """Guards the main thread, twice, a loop inside a loop, which may collect, and one that changes sizes; a finite one
+    works afterwards.
 
     `listening`: a handler that returns runs meanwhile and the loop goes on; when it raises, the loop ends.
     """

@@ -20,6 +20,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.native_control.places import in_order, uses
+from baton._src.lower.native_control.read_values import info_of
 from baton._src.lower.native_control.steps import (
     Callee,
     Check,
@@ -34,7 +35,7 @@ from baton._src.lower.native_control.steps import (
     Within,
 )
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Longer, Value, memory_of, resolve
-from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
+from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, known_dims
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE, call_growing
 from baton._src.relax.block_builder import BlockBuilder
@@ -106,25 +107,31 @@ def _place(value: Value, steps: Steps) -> int:
 
 
 def _only_appends(steps: Steps, collected: tuple[int, ...]) -> bool:
-    """Whether nothing else reads what is collected, or depends on its size, and every iteration makes it longer."""
+    """Whether nothing else reads what is collected, or depends on its size, and every iteration appends one row to it,
+    and changes no other sizes."""
     known = {v for i, p in enumerate(steps.params) if i not in collected for v in tir_vars_in_struct_info(p.info)}
     known.update(steps.sizes)
     known.update(v for _, step in in_order(steps.steps) if isinstance(step, Read) for v in step.sizes)
     rows = {v for i in collected for d in steps.params[i].info.shape.values[1:] for v in prim_vars(d)}
     grown = {steps.params[i] for i in collected}
-    if not rows <= known:
+    lengths = {steps.params[i].info.shape.values[0] for i in collected}
+    if not rows <= known or not all(lengths.issuperset(r.sizes) for r in steps.repeats):
         return False
     for _, step in in_order(steps.steps):
         if isinstance(step, Return):
             continue
         read = uses(step)
         if isinstance(step, Repeat):
-            if not all(isinstance(step.values[i], Longer) for i in collected):
+            if not all(_is_one_row_more(step.values[i]) for i in collected):
                 return False
             read = [v.row if isinstance(v, Longer) and i in collected else v for i, v in enumerate(step.values)]
         if any(isinstance(v, Longer) or memory_of(v) in grown for v in read) or not _sizes(step) <= known:
             return False
     return True
+
+
+def _is_one_row_more(value: Value) -> bool:
+    return isinstance(value, Longer) and known_dims(info_of(value.row).shape.values[:1]) == (1,)
 
 
 def _sizes(step: Step) -> set[object]:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
-from baton._src.lower.native_control.parameters import over
+from baton._src.lower.native_control.parameters import over, told_dims
 from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
 from baton._src.lower.relax_to_vm.kernel_arguments import known_dims
 from baton._src.relax.check.variables import leaf_dims, leaf_infos
 from baton._src.relax.nodes import Call, Function, Tuple
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from baton._src.tir.expr import Var
 
 Covers = Callable[[Any, Any], bool]
 """Whether the first StructInfo certainly holds of what has the second."""
@@ -41,11 +40,7 @@ def call_of_kernel(
     it begins with none; the capacity is still the callee's variable."""
     if callee is None or len(infos) != len(callee.params.leaves):
         return None
-    dims: dict[Var, PrimExpr] = {}
-    for param, info in zip(callee.params.leaves, infos):
-        for own, given in zip(leaf_dims(param), leaf_dims(info)):
-            if isinstance(own, Var):
-                dims.setdefault(own, given)
+    dims = told_dims(callee.params.leaves, infos)
     if not all(covers(over(param, dims), info) for param, info in zip(callee.params.leaves, infos)):
         return None
     tensors = [(a, i) for a, i in zip(arguments, infos) if isinstance(i, TensorStructInfo)]

@@ -23,10 +23,13 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.collecting import chunk_caller, in_chunks, nested_tuple
 from baton._src.lower.native_control.known_lengths import known_loops
 from baton._src.lower.native_control.parameters import Parameters, parameters_of
-from baton._src.lower.native_control.places import as_expr, find_places
+from baton._src.lower.native_control.places import Places, as_expr, find_places
 from baton._src.lower.native_control.read_steps import is_op, read_steps
-from baton._src.lower.native_control.steps import Callee
-from baton._src.lower.native_control.write_kernel import write_kernel
+from baton._src.lower.native_control.steps import Callee, Steps, Stretch
+from baton._src.lower.native_control.stretches import in_stretches, resuming, usual_capacities
+from baton._src.lower.native_control.write_chunk import ChunkWriter
+from baton._src.lower.native_control.write_kernel import KernelWriter
+from baton._src.lower.native_control.write_stretch import StretchWriter
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.lower.relax_to_vm.whole_native import result_fits
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
@@ -84,6 +87,9 @@ class _Maker:
         if callee is None:
             self._call_kernels(var, function)
             return
+        if callee.stretch is not None:
+            self._resume(var, function, callee, callee.stretch)
+            return
         self.callees[var.name_hint] = callee
         if callee.collecting is not None:
             self.functions[var] = chunk_caller(function, var, callee, callee.collecting)
@@ -98,15 +104,25 @@ class _Maker:
         chunked = in_chunks(function, steps) if steps.collects else None
         if chunked is not None:
             steps = chunked.steps
-        elif steps.collects:
-            return None
+        elif steps.resizes:
+            found = in_stretches(function, steps)
+            if found is None:
+                return None
+            steps = found
         places = find_places(steps)
         kernel = GlobalVar(self._unused(f"{var.name_hint}_steps"))
-        made = self.functions[kernel] = write_kernel(steps, places)
+        made = self.functions[kernel] = _writer(steps, places).function()
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
         collecting = None if chunked is None else chunked.collecting
-        return Callee(kernel, made, params, tuple(places.constants), outputs, collecting)
+        usual = {} if steps.stretch is None else usual_capacities(steps, steps.stretch)
+        return Callee(kernel, made, params, tuple(places.constants), outputs, collecting, steps.stretch, usual)
+
+    def _resume(self, var: GlobalVar, function: Function, callee: Callee, stretch: Stretch) -> None:
+        """Let the function call its kernel for some iterations, and then run one itself."""
+        iteration = GlobalVar(self._unused(f"{var.name_hint}_iteration"))
+        self.functions[iteration] = function.without_attr("global_symbol")
+        self.functions[var] = resuming(function, var, iteration, callee, stretch)
 
     def _call_kernels(self, var: GlobalVar, function: Function) -> None:
         """Let a function of the machine call the kernels of loops whose lengths are known."""
@@ -131,6 +147,12 @@ class _Maker:
             name = f"{wish}_{count}"
         self.names.add(name)
         return name
+
+
+def _writer(steps: Steps, places: Places) -> KernelWriter:
+    if steps.chunk is not None:
+        return ChunkWriter(steps, places, steps.chunk)
+    return KernelWriter(steps, places) if steps.stretch is None else StretchWriter(steps, places, steps.stretch)
 
 
 def _needs_control(function: Function) -> bool:

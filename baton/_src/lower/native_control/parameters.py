@@ -5,7 +5,7 @@ def loop(x: R.Tensor((m, "m + n")), s: R.Shape([n]))    ->    loop_steps(x, ...,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -45,6 +45,16 @@ def parameters_of(infos: Iterable[Any]) -> Parameters | None:
     if not set(tir_vars_in_struct_info(whole)) <= set(told) or any(v.dtype != INT64 for v in sizes):
         return None
     return Parameters(found, sizes)
+
+
+def told_dims(params: Sequence[Any], given: Sequence[Any]) -> dict[Var, PrimExpr]:
+    """What the variables that are dims of their own in parameters are, if these are the arguments."""
+    dims: dict[Var, PrimExpr] = {}
+    for param, info in zip(params, given):
+        for own, found in zip(leaf_dims(param), leaf_dims(info)):
+            if isinstance(own, Var):
+                dims.setdefault(own, found)
+    return dims
 
 
 def tensors_in(info: Any) -> list[TensorStructInfo] | None:

@@ -1,9 +1,10 @@
 """The memory of the tensors of a function with control flow: its arguments, its results, or its workspace.
 
 The workspace begins with a few words (which half of the double buffers is current; whether to iterate again; the state
-of `native.interrupts`), followed by two buffers for each parameter that changes between iterations, then computed
-values, planned by lifetime. In the order of the steps, with the second branch of a choice after the first, a value
-lives from its first to its last use.
+of `native.interrupts`; sizes that change), followed by two buffers for each parameter that changes between iterations,
+then computed values, planned by lifetime. In the order of the steps, with the second branch of a choice after the
+first, a value lives from its first to its last use. If iterations change sizes, each has memory of its own for what it
+computes.
 """
 
 from __future__ import annotations
@@ -26,26 +27,31 @@ from baton._src.lower.native_control.steps import (
     Steps,
     Within,
 )
-from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Longer, Pending, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
-from baton._src.lower.size_polynomial import rounded_up, to_polynomial
+from baton._src.lower.size_polynomial import is_never_negative, rounded_up, to_polynomial
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.relax.nodes import Constant, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.runtime.native.interrupts import POLL_WORDS
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import Var, literal
+from baton._src.tir.expr import literal
 from baton._src.tir.operators import add
 from baton._src.tir.operators import max as maximum
 from baton._src.values.dtype import INT64
 
 Size = int | PrimExpr
-HEADER = ALIGNMENT
+HALF, AGAIN, POLL = 0, 1, 2
+"""The words at the start of the workspace; from `POLL` on those of `runtime.native.interrupts`."""
+WORDS = POLL + POLL_WORDS
+"""Their number; sizes that change follow them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`space`: `argument`, `result`, `constant` (`at` is a number), `workspace` (a byte offset), or `current` or `next`
-    (a number: the half of a parameter's double buffer that this iteration reads or writes).
+    """`space`: `argument`, `result`, `constant` (`at` is a number), `workspace` (a byte offset), `iteration` (one
+    in the memory of a single iteration), or `current` or `next` (a number: the half of a parameter's double buffer that
+    this iteration reads or writes).
     """
 
     space: str
@@ -54,24 +60,31 @@ class Place:
 
 @dataclass(slots=True)
 class Places:
-    """The place of each value (as given by `memory_of`); the double buffers as (offset, bytes); the workspace's
-    size.
+    """The place of each value (as given by `memory_of`); the double buffers as (offset, bytes); the number of words
+    at the start of the workspace; its size, and that of the memory of an iteration.
     """
 
     of: dict[Value, Place] = field(default_factory=dict)
     buffers: dict[int, tuple[Size, Size]] = field(default_factory=dict)
     constants: list[Constant] = field(default_factory=list)
-    total: Size = HEADER
+    words: int = WORDS
+    total: Size = 0
+    iteration: Size = 0
 
 
 def find_places(steps: Steps) -> Places:
     """A place for every tensor."""
-    places = Places()
+    stretch = steps.stretch
+    places = Places(words=WORDS + (0 if stretch is None else len(stretch.starts)))
+    places.total = aligned(8 * places.words)
     for index, param in enumerate(steps.params):
         if steps.is_kept(index):
             places.of[param] = Place("argument", index)
             continue
-        size = aligned(byte_count(param.info))
+        if stretch is not None and index in stretch.appended:
+            places.of[param] = Place("result", stretch.states.index(index))
+            continue
+        size = aligned(byte_count(param.info if stretch is None else stretch.memory(index, param.info)))
         places.of[param] = Place("current", index)
         places.buffers[index] = (places.total, size)
         places.total = _sum(places.total, _sum(size, size))
@@ -150,9 +163,13 @@ def _plan(steps: Steps, places: Places, homes: dict[Value, InRegister]) -> None:
     lifetimes = [Lifetime(_name(v), sizes[v], first[v], last[v]) for v in first]
     plan = plan_memory(lifetimes)
     for value, offset in zip(first, plan.offsets):
-        places.of[value] = Place("workspace", _sum(places.total, offset))
+        within = Place("workspace", _sum(places.total, offset))
+        places.of[value] = within if steps.stretch is None else Place("iteration", offset)
     places.of.update({value: places.of[home] for value, home in homes.items()})
-    places.total = _sum(places.total, plan.total)
+    if steps.stretch is None:
+        places.total = _sum(places.total, plan.total)
+    else:
+        places.iteration = plan.total
 
 
 def uses(step: Step) -> list[Value]:
@@ -167,7 +184,7 @@ def uses(step: Step) -> list[Value]:
         case Read(tensor=tensor):
             return [tensor]
         case Repeat(values=values, rows=rows):
-            return [*values, *rows]
+            return [*(v.row if isinstance(v, Longer) else v for v in values), *rows]
         case Return(values=values):
             return list(values)
         case Within() | Check() | Refuse():
@@ -181,9 +198,7 @@ def room_of(info: TensorStructInfo) -> Size:
 
 
 def _at_least_zero(dim: PrimExpr) -> PrimExpr:
-    terms = to_polynomial(dim).terms
-    certain = all(c >= 0 and all(isinstance(atom, Var) for atom in monomial) for monomial, c in terms.items())
-    return dim if certain else maximum(as_int64(dim), literal(0, INT64))
+    return dim if is_never_negative(dim) else maximum(as_int64(dim), literal(0, INT64))
 
 
 def aligned(size: Size) -> Size:

@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.lower.native_control.collector_calls import returned_by, settle, with_own_capacity
 from baton._src.lower.native_control.function_calls import call_of_kernel, called_by_closure, keeps_word
-from baton._src.lower.native_control.parameters import Parameters, nested, parameters_of, shape_of, tensors_in
+from baton._src.lower.native_control.parameters import (
+    Parameters,
+    nested,
+    over,
+    parameters_of,
+    shape_of,
+    tensors_in,
+    told_dims,
+)
 from baton._src.lower.native_control.read_sizes import read_sizes, room_for
 from baton._src.lower.native_control.read_values import (
     NotNative,
@@ -54,7 +62,12 @@ from baton._src.lower.relax_to_vm.variable_values import NoValue, Values
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.narrowed import is_narrowed
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, tir_vars_in_struct_info
+from baton._src.relax.check.variables import (
+    definable_tir_vars_in_struct_info,
+    leaf_dims,
+    prim_vars,
+    tir_vars_in_struct_info,
+)
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -89,11 +102,12 @@ def read_steps(
         results = reader.results()
     except NoValue:
         return None
-    if results is None or (reader.rounds and not reader.leaves) or reader.open:
+    rounds = tuple(reader.rounds)
+    if (rounds and not reader.leaves) or reader.open:
         return None
-    return Steps(
-        tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds), parameters.sizes, reader.room
-    )
+    if results is None and not any(r.sizes for r in rounds):
+        return None
+    return Steps(tuple(reader.params), reader.steps, tuple(results or ()), rounds, parameters.sizes, reader.room)
 
 
 def is_op(call: Call, name: str) -> bool:
@@ -288,24 +302,26 @@ class _Reader:
         return [InRegister(-1, info) for info in infos]
 
     def _again(self, args: Sequence[Any]) -> Repeat:
-        """A tail call. Its arguments have exactly the dims of the parameters, so that they can replace them."""
+        """A tail call. Its arguments fit the parameters, so that they can replace them; sizes may be others."""
         values = [v for a in args for v in leaves_of(self.env.of(a))]
         again = Repeat(tuple(v for v in values if shape_of(v) is None))
         if len(values) != len(self.parameters.leaves) or len(again.values) != len(self.params):
             raise NotNative
-        if not all(map(self._fits, self.parameters.leaves, values)):
-            raise NotNative
         if any(isinstance(v, Longer) and v.param is not p for p, v in zip(self.params, again.values)):
             raise NotNative
+        again.sizes = self._sizes_after(list(map(leaf_info, values)))
         return again
 
-    def _fits(self, info: StructInfo, value: Value) -> bool:
-        if not isinstance(value, Longer):
-            return self._covers(info, leaf_info(value))
-        if not is_known(info):
-            return False
-        one = TensorStructInfo(ShapeExpr([1, *info.shape.values[1:]]), info.dtype)
-        return self._covers(one, info_of(value.row))
+    def _sizes_after(self, infos: Sequence[StructInfo]) -> dict[TirVar, PrimExpr]:
+        """The sizes that change if these become the parameters."""
+        leaves = self.parameters.leaves
+        told = told_dims(leaves, infos)
+        if not all(self._covers(over(leaf, told), info) for leaf, info in zip(leaves, infos)):
+            raise NotNative
+        changed = {v: dim for v, dim in told.items() if self.prover.equal(v, dim) is not True}
+        if not all(self.known.issuperset(prim_vars(dim)) for dim in changed.values()):
+            raise NotNative
+        return changed
 
     def _covers(self, base: Any, derived: Any) -> bool:
         return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from baton._src.lower.native_control.parameters import shape_of
-from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Value, resolve
+from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Longer, Value, resolve
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.lower.relax_to_vm.variable_values import NoValue
-from baton._src.relax.nodes import Binding, SeqExpr, Var, VarBinding
+from baton._src.relax.nodes import Binding, SeqExpr, ShapeExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from baton._src.tir.operators import add
 
 T = TypeVar("T")
 
@@ -26,7 +27,14 @@ def needed(found: T | None) -> T:
 
 
 def leaf_info(value: Value) -> StructInfo:
-    """The complete type of a tensor, or of a shape that is written out; or `NotNative`."""
+    """The complete type of a tensor, also of one that is made longer, or of a shape that is written out; or
+    `NotNative`.
+    """
+    if isinstance(value, Longer):
+        param, row = info_of(value.param), info_of(value.row)
+        dims = (add(param.shape.values[0], row.shape.values[0]), *param.shape.values[1:])
+        fits = param.ndim == row.ndim and param.dtype == row.dtype
+        return needed(TensorStructInfo(ShapeExpr(dims), param.dtype) if fits else None)
     shape = shape_of(value)
     return info_of(value) if shape is None else ShapeStructInfo(shape.values)
 

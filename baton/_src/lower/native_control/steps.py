@@ -54,10 +54,11 @@ class Keep:
 @dataclass(eq=False, slots=True)
 class Repeat:
     """Iterate again with these parameters: a tail call of the function itself. `rows` are this iteration's, of what the
-    function collects."""
+    function collects; `sizes` the shape variables of the parameters that are different then, with what they are."""
 
     values: tuple[Value, ...]
     rows: tuple[Value, ...] = ()
+    sizes: Mapping[Var, PrimExpr] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -114,6 +115,25 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """How a function runs some of its iterations if they change sizes: its results are the parameters with the numbers
+    `states`, which are different in each of them, and the sizes. `starts`: the variables that change, with names for
+    what they are at the start; `capacities`: for states that grow the most elements, which it takes after the other
+    sizes. To those that are `appended` rows are appended where they are. An iteration runs only if `fits`."""
+
+    states: tuple[int, ...]
+    starts: Mapping[Var, Var]
+    capacities: Mapping[int, Var]
+    appended: frozenset[int]
+    fits: PrimExpr
+
+    def memory(self, index: int, info: TensorStructInfo) -> TensorStructInfo:
+        """The memory for parameter `index`, of these dims at present."""
+        capacity = self.capacities.get(index)
+        return info if capacity is None else TensorStructInfo(ShapeExpr([capacity]), info.dtype)
+
+
+@dataclass(frozen=True, slots=True)
 class Collecting:
     """Numbers of tensors in a function's parameters: `collected` are made longer, `changing` are the others that differ
     between iterations, and `returned` is what the function returns. `capacity` as in `Chunk`; where nothing says how
@@ -139,11 +159,22 @@ class Steps:
     room: Mapping[Value, TensorStructInfo] = field(default_factory=dict)
     """The most that tensors of data-dependent sizes can be."""
     chunk: Chunk | None = None
+    stretch: Stretch | None = None
+
+    @property
+    def resizes(self) -> bool:
+        """Whether iterations change sizes."""
+        return any(r.sizes for r in self.repeats)
 
     @property
     def collects(self) -> bool:
         """Whether an iteration makes a parameter longer."""
         return any(isinstance(v, Longer) for r in self.repeats for v in r.values)
+
+    def at_start(self, info: TensorStructInfo) -> TensorStructInfo:
+        """The struct info of a parameter before all iterations."""
+        found: TensorStructInfo = info if self.stretch is None else over(info, self.stretch.starts)
+        return found
 
     def is_kept(self, index: int) -> bool:
         """Whether parameter `index` is the same in every iteration."""
@@ -154,7 +185,8 @@ class Steps:
 class Callee:
     """A function of the module that is a kernel by now: it takes the tensors in its parameters, constants and the sizes
     that only the parameters' shapes tell, and gives `outputs`, the last of which is its workspace. Dims are over the
-    variables of the parameters. If it collects rows, it takes all tensors but these, and a capacity after the sizes."""
+    variables of the parameters. If it collects rows, it takes all tensors but these, and a capacity after the sizes.
+    `usual`: the capacities that it takes for a `stretch`, with good ones."""
 
     kernel: GlobalVar
     function: PrimFunc
@@ -162,13 +194,13 @@ class Callee:
     constants: tuple[Constant, ...]
     outputs: tuple[TensorStructInfo, ...]
     collecting: Collecting | None = None
+    stretch: Stretch | None = None
+    usual: Mapping[Var, PrimExpr] = field(default_factory=dict)
 
     def call(self, tensors: Sequence[Any]) -> Call:
         """The call of the kernel where the parameters are what they are in the function."""
-        sizes: tuple[PrimExpr, ...] = self.params.sizes
-        outputs = self.outputs
-        if self.collecting is not None:
-            sizes = (*sizes, self.collecting.usual)
-            outputs = tuple(over(o, {self.collecting.capacity: self.collecting.usual}) for o in outputs)
-        packed, info = Tuple((*tensors, *self.constants)), TupleStructInfo(outputs)
+        usual = self.usual if self.collecting is None else {self.collecting.capacity: self.collecting.usual}
+        sizes = (*self.params.sizes, *usual.values())
+        packed = Tuple((*tensors, *self.constants))
+        info = TupleStructInfo([over(o, usual) for o in self.outputs])
         return call_tir(self.kernel, packed, info, ShapeExpr(sizes) if sizes else None)

@@ -18,7 +18,7 @@ from typing import Any
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, Value
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, in_terms_of
-from baton._src.lower.size_polynomial import to_polynomial
+from baton._src.lower.size_polynomial import is_never_negative, to_polynomial
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Call, MatchCast
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
@@ -95,7 +95,7 @@ def _grows(info: TensorStructInfo, names: set[Var]) -> bool:
     for dim in info.shape.values:
         terms = to_polynomial(dim).terms
         if any(names & set(_variables(m)) for m in terms):
-            if not all(c >= 0 and all(isinstance(atom, Var) for atom in m) for m, c in terms.items()):
+            if not is_never_negative(dim):
                 return False
     return True
 

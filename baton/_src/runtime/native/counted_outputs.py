@@ -40,11 +40,14 @@ class CountedOutputs:
         for count in self._counts:
             values[count.slot] = outputs[count.output].item(count.at)
         for number, dims in self._open:
-            whole = outputs[number]
-            part = beginning(whole, dims(values))
-            is_little = whole.nbytes >= SMALL and part.nbytes * SHARE < whole.nbytes
-            outputs[number] = part.copy() if is_little else part
+            outputs[number] = used_part(outputs[number], dims(values))
         return outputs[: self._shown]
+
+
+def used_part(whole: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """The first elements of a contiguous array, as an array of that shape: a copy, if it is a small part of it."""
+    part = beginning(whole, shape)
+    return part.copy() if whole.nbytes >= SMALL and part.nbytes * SHARE < whole.nbytes else part
 
 
 def beginning(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:

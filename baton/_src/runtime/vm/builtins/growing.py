@@ -10,12 +10,13 @@ each row a few times only, however long it runs. `complete(x)`: nothing more is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.runtime.native.addresses import data_address
+from baton._src.runtime.native.counted_outputs import used_part
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import LINE
@@ -65,6 +66,11 @@ def complete(tensor: NDArray) -> NDArray:
     return tensor
 
 
+def used(memory: NDArray, shape: Sequence[int]) -> NDArray:
+    """The first elements of `memory`, as a tensor of that shape; of much memory little is copied."""
+    return NDArray(used_part(memory.data, tuple(shape)), memory.device)
+
+
 def _room(array: AnyArray) -> Room | None:
     """The memory that a tensor's array is a view of, if it has room."""
     base: Any = array.base
@@ -84,4 +90,8 @@ def _new_room(size: int) -> Room:
     return room
 
 
-TABLE: Mapping[str, Callable[..., Any]] = {"vm.builtin.appended": appended, "vm.builtin.complete": complete}
+TABLE: Mapping[str, Callable[..., Any]] = {
+    "vm.builtin.appended": appended,
+    "vm.builtin.complete": complete,
+    "vm.builtin.used": used,
+}
