@@ -40,7 +40,8 @@ IMAGE, KERNEL, BIAS = _real(1, 2, 5, 5), _real(3, 2, 3, 3), _real(3)
 QUANTISED = (_bytes(2, 6), _float(0.02), _zero(120))
 OTHER = (_bytes(2, 6), _float(0.03), _zero(100))
 SCALES = (_float(0.05), _zero(128))
-SIGNED = RANDOM.integers(-127, 128, (3, 2, 3, 3)).astype("int8")
+SIGNED = RANDOM.integers(-63, 64, (3, 2, 3, 3)).astype("int8")
+"""Of 7 bits: on processors without VNNI onnxruntime adds two products of bytes in 16 bits, which saturate."""
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Gelu", (X,), {}),
@@ -138,8 +139,8 @@ def test_values_in_the_order_they_come() -> None:
 
 def test_an_lstm_of_bytes() -> None:
     """onnxruntime makes bytes of its inputs, too, which this does not: the numbers are only near each other."""
-    w, r = (RANDOM.integers(-127, 128, (1, n, 24)).astype("int8") for n in (4, 6))
-    scale, zero = np.array([0.01], "float32"), np.array([0], "int8")
+    w, r = (RANDOM.integers(-63, 64, (1, n, 24)).astype("int8") for n in (4, 6))
+    scale, zero = np.array([0.02], "float32"), np.array([0], "int8")
     operands = (_real(5, 2, 4), w, r, _real(1, 48), *(None,) * 4, scale, zero, scale, zero)
     model = model_of_node("DynamicQuantizeLSTM", operands, {"hidden_size": 6}, (0,), ["y", "h", "c"])
     expected = onnxruntime_outputs(model, {"i0": operands[0]})
