@@ -55,6 +55,18 @@ def _check_heads(declared: Any, every: list[int], dtype: str, target: Target) ->
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_truth_values(target: Target) -> None:
+    """Guards that they are moved as the bytes that they are, by squares (one by one they took 8 times as long)."""
+    a, n = placeholder((2, Var("n", "int64"), 37), "bool", "a"), 33
+    func = create_prim_func([a, compute((2, 37, a.shape[1]), lambda b, i, j: a[b, j, i], "t")])
+    decision = decide(func, target)
+    assert decision.rule == "transpose", decision.declined
+    data, out = random_array((2, n, 37), "float32", 1) > 0, np.zeros((2, 37, n), "bool")
+    assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
+    np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16"])
 def test_elements_that_fill_a_part_of_a_register(dtype: str, target: Target) -> None:
     """Guards squares and interleaved vectors of 8 and 16 bits (moved one by one they took 5 to 30 times as long), and

@@ -45,6 +45,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
 
 WIDTHS = {8, 16, 32, 64}
 """Bits of elements. A square has as many vectors as one has elements, which have to be registers; so those of less than
@@ -97,10 +98,19 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Stage):
         return Declined("more than one stage")
-    found = _movement(_with_long_axes(over_source_axes(kernel.stages[0])), target)
+    found = _movement(_with_long_axes(over_source_axes(_as_bytes(kernel.stages[0]))), target)
     if isinstance(found, Declined):
         return found
     return kernel.rebuilt(_emit(found, target))
+
+
+def _as_bytes(stage: Stage) -> Stage:
+    """A stage that only moves truth values, as one that moves the bytes they are in memory: those fill registers."""
+    load = stage.value
+    if not isinstance(load, tir.BufferLoad) or not load.buffer.dtype.is_bool:
+        return stage
+    source, result = (buffer.with_fields(dtype=DataType("uint8")) for buffer in (load.buffer, stage.buffer))
+    return replace(stage, buffer=result, value=tir.BufferLoad(source, load.indices))
 
 
 def _with_long_axes(stage: Stage) -> Stage:

@@ -81,6 +81,15 @@ def _bits(name: str, on_bools: Callable[[Any, Any], Any]) -> Callable[[Any, Any]
     return lambda a, b: on_bools(a, b) if a.dtype.is_bool else k.call(name, a, b)
 
 
+def _and(a: Any, b: Any) -> Any:
+    """Both operands are there anyway: `tir.And` reads the second one only where the first one is true."""
+    return tir.Select(a, b, k.const(False, "bool"))
+
+
+def _or(a: Any, b: Any) -> Any:
+    return tir.Select(a, k.const(True, "bool"), b)
+
+
 def _xor(a: Any, b: Any) -> Any:
     return tir.NE(a, b)
 
@@ -130,11 +139,11 @@ ROWS = (
     Row("power", k.power, power, low=1.0, high=4.0, slopes=_power_slopes),
     Row("maximum", tir.Max, np.maximum, slopes=_extremum_slopes("greater_equal")),
     Row("minimum", tir.Min, np.minimum, slopes=_extremum_slopes("less_equal")),
-    Row("logical_and", tir.And, np.logical_and, "bool"),
-    Row("logical_or", tir.Or, np.logical_or, "bool"),
+    Row("logical_and", _and, np.logical_and, "bool"),
+    Row("logical_or", _or, np.logical_or, "bool"),
     Row("logical_xor", _xor, np.logical_xor, "bool"),
-    Row("bitwise_and", _bits("bitwise_and", tir.And), np.bitwise_and, "int"),
-    Row("bitwise_or", _bits("bitwise_or", tir.Or), np.bitwise_or, "int"),
+    Row("bitwise_and", _bits("bitwise_and", _and), np.bitwise_and, "int"),
+    Row("bitwise_or", _bits("bitwise_or", _or), np.bitwise_or, "int"),
     Row("bitwise_xor", _bits("bitwise_xor", _xor), np.bitwise_xor, "int"),
     Row("left_shift", lambda a, b: k.call("shift_left", a, b), np.left_shift, "int only", low=0),
     Row("right_shift", lambda a, b: k.call("shift_right", a, b), np.right_shift, "int only", low=0),

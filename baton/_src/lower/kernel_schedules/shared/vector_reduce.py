@@ -11,6 +11,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, step
 from baton._src.lower.kernel_schedules.shared.inline import CHEAP, expression_cost
+from baton._src.lower.kernel_schedules.shared.line_conditions import split_conditions, under_conditions
 from baton._src.lower.kernel_schedules.shared.loops import (
     SERIAL,
     UNROLLED,
@@ -106,13 +107,19 @@ def _accumulated(stage: Stage) -> st.Stmt:
     zero = (i64(0),)
     assert stage.combiner is not None
     assert stage.init is not None
-    update = st.BufferStore(held, stage.combiner(tir.BufferLoad(held, zero), stage.value), zero)
+    value, conditions = split_conditions(stage, identity(stage))
+    update = st.BufferStore(held, stage.combiner(tir.BufferLoad(held, zero), value), zero)
     body = sequence(
         st.BufferStore(held, stage.init, zero),
-        nest(stage.reduce, update, UNROLLED if _is_small(stage.reduce) else SERIAL),
+        under_conditions(stage.reduce, conditions, update, _unrolled(stage.reduce)),
         st.BufferStore(stage.buffer, tir.BufferLoad(held, zero), stage.indices),
     )
     return allocated(held, body)
+
+
+def _unrolled(window: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes of a window to unroll: all, or a short last one, so that where its taps meet a border is known."""
+    return window if _is_small(window) else tuple(axis for axis in window[-1:] if _is_small((axis,)))
 
 
 def _is_small(axes: tuple[Axis, ...]) -> bool:

@@ -8,7 +8,8 @@ bounds.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -32,6 +33,11 @@ _BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
     tir.And: ops.logical_and,
     tir.Or: ops.logical_or,
 }
+
+_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
+    tir.EQ: operator.eq, tir.NE: operator.ne, tir.LT: operator.lt, tir.LE: operator.le, tir.GT: operator.gt,
+    tir.GE: operator.ge,
+}  # fmt: skip
 
 
 def fold(node: Any) -> Node | None:
@@ -72,21 +78,54 @@ def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
 
 
 def _fold_comparison(node: tir.CompareOp) -> PrimExpr | None:
-    a, b = node.a, node.b
-    if not (isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm)):
+    """A comparison of known numbers, where it has the same result in all lanes: a mask that excludes no lane would keep
+    loads under it from being plain ones.
+    """
+    a, b = _numbers(node.a), _numbers(node.b)
+    if a is None or b is None:
         return None
-    x, y = a.value, b.value
-    held = {
-        tir.EQ: x == y, tir.NE: x != y, tir.LT: x < y, tir.LE: x <= y, tir.GT: x > y, tir.GE: x >= y,
-    }[type(node)]  # fmt: skip
-    return tir.IntImm("bool", int(held))
+    held = {_COMPARISONS[type(node)](x, y) for x, y in zip(a, b)}
+    return _everywhere(held.pop(), node.dtype.lanes) if len(held) == 1 else None
+
+
+def _numbers(expr: PrimExpr) -> Sequence[int] | None:
+    """The lanes of an expression of whole numbers, if they are known."""
+    match expr:
+        case tir.IntImm(value=value):
+            return (value,)
+        case tir.Broadcast(value=tir.IntImm(value=value), lanes=lanes):
+            return (value,) * lanes
+        case tir.Ramp(base=tir.IntImm(value=base), stride=tir.IntImm(value=stride), lanes=lanes):
+            return [base + n * stride for n in range(lanes)]
+        case _:
+            return None
+
+
+def _everywhere(held: bool, lanes: int) -> PrimExpr:
+    known = tir.IntImm("bool", int(held))
+    return known if lanes == 1 else tir.Broadcast(known, lanes)
+
+
+def _known(condition: PrimExpr) -> bool | None:
+    """What a condition is in all lanes, if it is known."""
+    found = condition.value if isinstance(condition, tir.Broadcast) else condition
+    return bool(found.value) if isinstance(found, tir.IntImm) else None
 
 
 def _fold_logical(node: tir.LogicalOp) -> PrimExpr | None:
     for first, second in ((node.a, node.b), (node.b, node.a)):
-        if isinstance(first, tir.IntImm):
-            return second if bool(first.value) == isinstance(node, tir.And) else first
+        known = _known(first)
+        if known is not None:
+            return second if known == isinstance(node, tir.And) else first
     return None
+
+
+def _fold_choice(node: tir.Call) -> PrimExpr | None:
+    """The value that `if_then_else` has anyway."""
+    if getattr(node.op, "name", "") != "tir.if_then_else":
+        return None
+    known = _known(node.args[0])
+    return None if known is None else node.args[1] if known else node.args[2]
 
 
 def _fold_vector(node: tir.BinaryOp) -> PrimExpr | None:
@@ -105,6 +144,7 @@ _RULES: dict[type, Callable[[Any], Node | None]] = {
     **dict.fromkeys((tir.FloorDiv, tir.FloorMod), _fold_binary),
     **dict.fromkeys((tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE), _fold_comparison),
     **dict.fromkeys((tir.And, tir.Or), _fold_logical),
+    tir.Call: _fold_choice,
     tir.Cast: _fold_cast,
 }
 """Rules by node class, for speed: nearly all nodes have nothing to fold."""
