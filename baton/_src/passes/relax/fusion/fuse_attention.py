@@ -8,30 +8,40 @@
 
 Operators that only move queries, keys, values or the result (`permute_dims`; keys repeated for every head of a group by
 `broadcast_to` and `reshape`) becomes part of how the kernel reads and writes. Between the products the scores may be
-combined, by addition, subtraction, multiplication or division, with operands that broadcast to them. Lengths may be
-symbolic; head sizes are constants. The scores, which nothing else may use, are never materialised
+combined, by addition, subtraction, multiplication or division, with operands that broadcast to them. Keys multiplied by
+a number are scores multiplied by it, and weights set to 0 for whole queries are results set to 0 (ONNX's Attention does
+both). Lengths may be symbolic; head sizes are constants. The scores, which nothing else may use, are never materialised
 (`kernel_schedules/attention/attention`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, TypeGuard
+from dataclasses import replace
+from typing import Any
 
 from baton._src.analysis.bindings import all_bindings, used_vars
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
+from baton._src.passes.relax.fusion.attention_operands import (
+    all_same,
+    dims_of,
+    is_all,
+    is_call,
+    is_one,
+    number_of,
+    source,
+)
 from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.nodes import Call, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
@@ -63,6 +73,8 @@ class _Found:
     key: tuple[Term, ...]
     value: tuple[Term, ...]
     steps: tuple[Step, ...]
+    empty: tuple[Any, Any] | None = None
+    """The queries whose results are to be replaced, and by what."""
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -83,7 +95,7 @@ class _Fuser(LookingRewriter):
     def enter_function(self, function: Function) -> None:
         super().enter_function(function)
         for binding in all_bindings(function):
-            if isinstance(binding, VarBinding) and _is(binding.value, "relax.permute_dims"):
+            if isinstance(binding, VarBinding) and is_call(binding.value, "relax.permute_dims"):
                 self.moved.add(binding.value.args[0])
             for var in used_vars(binding):
                 self.uses[var] = self.uses.get(var, 0) + 1
@@ -94,15 +106,17 @@ class _Fuser(LookingRewriter):
                         self.uses[var] = self.uses.get(var, 0) + 1
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if _is(value, "relax.matmul"):
+        if is_call(value, "relax.matmul"):
             found = self._attention(value)
             if found is None:
                 return value
+            if found.empty is not None:
+                return self._with_empty_queries(value, found, found.empty)
             if binding.var in self.moved and self.uses.get(binding.var) == 1:
                 self.found[binding.var] = found  # the kernel is made where its result is moved
                 return value
             return self._kernel(value, found, found.order)
-        if _is(value, "relax.permute_dims") and value.args[0] in self.found and value.args[0] in self.lasting:
+        if is_call(value, "relax.permute_dims") and value.args[0] in self.found and value.args[0] in self.lasting:
             inner = self.found[value.args[0]]
             rank = len(inner.order)
             axes = [int(a) for a in value.attrs.axes] if value.attrs.axes is not None else range(rank)[::-1]
@@ -113,26 +127,37 @@ class _Fuser(LookingRewriter):
 
     def _attention(self, product: Call) -> _Found | None:
         """The parts of an attention whose last operator is `product`."""
-        softmax = self._inner(product.args[0])
-        rank = len(_dims(product) or ())
-        if not _is(softmax, "relax.nn.softmax") or rank < 3 or softmax.attrs.axis not in (-1, rank - 1):
+        softmax, empty = self._weights(product.args[0])
+        rank = len(dims_of(product) or ())
+        if not is_call(softmax, "relax.nn.softmax") or rank < 3 or softmax.attrs.axis not in (-1, rank - 1):
             return None
-        dims = _dims(softmax)
+        dims = dims_of(softmax)
         steps: list[Step] = []
         others: list[Any] = []
         value = softmax.args[0]
         while True:
             call = self._inner(value)
-            if call is None or _dims(call) is None or not _all_same(_dims(call), dims):
+            if call is None or dims_of(call) is None or not all_same(dims_of(call), dims):
                 return None
-            if _is(call, "relax.matmul"):
+            if is_call(call, "relax.matmul"):
                 break
             step = self._step(call, others)
             if step is None:
                 return None
-            steps.append(step[0])
+            steps += [step[0]] if step[0] is not None else []
             value = step[1]
-        return self._found(call, product, tuple(reversed(steps)), others)
+        found = self._found(call, product, tuple(reversed(steps)), others)
+        return None if found is None else replace(found, empty=empty)
+
+    def _weights(self, value: Any) -> tuple[Any, tuple[Any, Any] | None]:
+        """The call that gives the weights; if those of some queries are all replaced by 0: which, and the 0."""
+        call = self._inner(value)
+        if not is_call(call, "relax.where") or not is_all(call.args[1], 0):
+            return call, None
+        softmax, mask = self._inner(call.args[2]), dims_of(call.args[0])
+        if softmax is None or not all_same(dims_of(softmax), dims_of(call)) or not mask or not is_one(mask[-1]):
+            return call, None
+        return softmax, None if is_all(call.args[0], 0) else (call.args[0], call.args[1])
 
     def _inner(self, value: Any) -> Any:
         """The call that defines a variable with no other uses."""
@@ -141,8 +166,8 @@ class _Fuser(LookingRewriter):
         call = self.lasting.get(value)
         return call if isinstance(call, Call) else None
 
-    def _step(self, call: Call, others: list[Any]) -> tuple[Step, Any] | None:
-        """(the step, the scores before it); a further operand is added to `others`."""
+    def _step(self, call: Call, others: list[Any]) -> tuple[Step | None, Any] | None:
+        """(the step, unless it changes nothing, the scores before it); a further operand is added to `others`."""
         name = STEPS.get(getattr(call.op, "name", ""))
         if name is None:
             return None
@@ -150,12 +175,14 @@ class _Fuser(LookingRewriter):
         scores, other = call.args if first else call.args[::-1]
         if not first and not self._leads_to_product(scores):
             return None
-        if isinstance(other, Constant) and other.data.ndim == 0:
-            number = float(other.data.data)
+        if name == "add" and is_all(other, 0):
+            return None, scores
+        number = number_of(other)
+        if number is not None:
             if name == "divide" and first and math.frexp(number)[0] in (0.5, -0.5):
                 return ("multiply", 1.0 / number, True), scores  # a power of two: exact, and ten times as fast
             return (name, number, first), scores
-        if _dims(other) is None or str(other.struct_info.dtype) != str(scores.struct_info.dtype):
+        if dims_of(other) is None or str(other.struct_info.dtype) != str(scores.struct_info.dtype):
             return None
         others.append(other)
         return (name, (len(others) - 1,), first), scores
@@ -164,7 +191,7 @@ class _Fuser(LookingRewriter):
         """Whether a chain of steps ends in a product. Linear: each value is visited from its only user."""
         while True:
             call = self._inner(value)
-            if call is None or _is(call, "relax.matmul"):
+            if call is None or is_call(call, "relax.matmul"):
                 return call is not None
             if getattr(call.op, "name", "") not in STEPS:
                 return False
@@ -175,82 +202,33 @@ class _Fuser(LookingRewriter):
 
     def _found(self, scores: Call, product: Call, steps: tuple[Step, ...], others: list[Any]) -> _Found | None:
         q, keys, v = scores.args[0], scores.args[1], product.args[1]
-        dims = [d for x in (q, keys, v) if (d := _dims(x)) is not None]
-        rank = len(_dims(product) or ())
+        dims = [d for x in (q, keys, v) if (d := dims_of(x)) is not None]
+        rank = len(dims_of(product) or ())
         if len(dims) < 3 or any(len(d) != rank for d in dims) or not _plain(scores, product, q, keys, v):
             return None
         batch = rank - 2
-        if not all(_all_same(d[:batch], dims[0][:batch]) for d in dims[1:]):
+        if not all(all_same(d[:batch], dims[0][:batch]) for d in dims[1:]):
             return None
         head, column = dims[0][-1], dims[2][-1]
         if not all(isinstance(s, IntImm) and 0 < s.value <= LARGEST_HEAD for s in (head, column)):
             return None
         row, key, inner, last = range(batch, batch + 4)
-        q, query_terms = self._source(q, [(a, 1) for a in (*range(batch), row, inner)])
-        keys, key_terms = self._source(keys, [(a, 1) for a in (*range(batch), inner, key)])
-        v, value_terms = self._source(v, [(a, 1) for a in (*range(batch), key, last)])
+        q, query_terms = source(self.lasting, q, [(a, 1) for a in (*range(batch), row, inner)])
+        factors: list[float] = []
+        keys, key_terms = source(self.lasting, keys, [(a, 1) for a in (*range(batch), inner, key)], factors)
+        if factors:
+            q, query_terms = source(self.lasting, q, list(query_terms), factors)
+            steps = (("multiply", math.prod(factors), True), *steps)
+        v, value_terms = source(self.lasting, v, [(a, 1) for a in (*range(batch), key, last)])
         return _Found((q, keys, v, *others), batch, query_terms, key_terms, value_terms, steps)
 
-    def _source(self, value: Any, terms: list[Term]) -> tuple[Any, tuple[Term, ...]]:
-        """The origin of a factor, looking through operators that only move its elements."""
-        while True:
-            call = self.lasting.get(value) if isinstance(value, Var) else None
-            if isinstance(call, Var):
-                value = call
-            elif _is(call, "relax.permute_dims"):
-                rank = len(terms)
-                axes = [int(a) % rank for a in call.attrs.axes] if call.attrs.axes is not None else range(rank)[::-1]
-                moved: list[Term] = [(-1, 1)] * rank
-                for place, axis in enumerate(axes):
-                    moved[axis] = terms[place]
-                terms, value = moved, call.args[0]
-            else:
-                repeated = self._repeated(call, terms)
-                if repeated is None:
-                    return value, tuple(terms)
-                value, terms = repeated
-
-    def _repeated(self, call: Any, terms: list[Term]) -> tuple[Any, list[Term]] | None:
-        """(b, h, 1, n, d) broadcast to (b, h, g, n, d) and seen as (b, h * g, n, d): index h * g is divided by g."""
-        if not _is(call, "relax.reshape"):
-            return None
-        wide = self.lasting.get(call.args[0]) if isinstance(call.args[0], Var) else None
-        if not _is(wide, "relax.broadcast_to"):
-            return None
-        dims, spread, narrow = _dims(call), _dims(wide), _dims(wide.args[0])
-        if dims is None or spread is None or narrow is None or not len(spread) == len(narrow) == len(dims) + 1:
-            return None
-        places = [
-            n for n in range(len(dims)) if _all_same((*dims[:n], *dims[n + 1 :]), (*spread[:n], *spread[n + 2 :]))
-        ]
-        for place in places:
-            heads, times = spread[place], spread[place + 1]
-            merged = dims[place]
-            known = all(isinstance(s, IntImm) for s in (heads, times, merged))
-            if not known or merged.value != heads.value * times.value or terms[place][1] != 1:
-                continue
-            kept = (*narrow[: place + 1], *narrow[place + 2 :])
-            if _is_one(narrow[place + 1]) and _all_same(kept, (*spread[: place + 1], *spread[place + 2 :])):
-                axis = terms[place][0]
-                found = [*terms[:place], (axis, times.value), (-1, 1), *terms[place + 1 :]]
-                return self._without_ones(wide.args[0], found)
-        return None
-
-    def _without_ones(self, value: Any, terms: list[Term]) -> tuple[Any, list[Term]]:
-        """What was reshaped to have one more dim of 1, if that is how it came."""
-        call = self.lasting.get(value) if isinstance(value, Var) else None
-        dims = _dims(value)
-        if dims is None or not (_is(call, "relax.reshape") or _is(call, "relax.expand_dims")):
-            return value, terms
-        before = _dims(call.args[0])
-        for place, dim in enumerate(dims):
-            if before is not None and _is_one(dim) and terms[place][0] < 0:
-                rest = (*dims[:place], *dims[place + 1 :])
-                if len(rest) == len(before) and _all_same(rest, before):
-                    return call.args[0], [*terms[:place], *terms[place + 1 :]]
-        return value, terms
-
     # ------------------------------------------------------------------------------------------------ building
+
+    def _with_empty_queries(self, call: Call, found: _Found, empty: tuple[Any, Any]) -> Any:
+        kernel = self._kernel(call, found, found.order)
+        if kernel is call or not self.is_visible(empty[0]):
+            return call
+        return self.normalized(RELAX.where(*empty, self.emit(kernel)))
 
     def _kernel(self, call: Call, found: _Found, result: tuple[int, ...]) -> Any:
         """The call of the kernel that replaces `call`; `call` itself if an operand is out of scope."""
@@ -276,30 +254,6 @@ class _Fuser(LookingRewriter):
         if tir_vars:
             fields.append(ShapeExpr(tir_vars))
         return self.normalized(Call(special_op("call_tir"), fields, None, (call.struct_info,), call.span))
-
-
-def _is(value: Any, name: str) -> TypeGuard[Call]:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
-
-
-def _dims(value: Any) -> tuple[Any, ...] | None:
-    info = getattr(value, "struct_info_", None)
-    shape = info.shape if isinstance(info, TensorStructInfo) else None
-    return shape.values if isinstance(shape, ShapeExpr) else None
-
-
-def _all_same(a: Any, b: Any) -> bool:
-    return a is not None and b is not None and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b))
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, IntImm) or isinstance(b, IntImm):
-        return isinstance(a, IntImm) and isinstance(b, IntImm) and a.value == b.value
-    return a is b or structural_equal(a, b)
-
-
-def _is_one(dim: Any) -> bool:
-    return isinstance(dim, IntImm) and dim.value == 1
 
 
 def _plain(scores: Call, product: Call, *operands: Any) -> bool:
