@@ -17,8 +17,13 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("driver.tvm_names.tuning.autotvm.dispatch", "DispatchContext ApplyConfig FallbackContext"),
         **names("driver.tvm_names.tuning.autotvm.history", "ApplyHistoryBest apply_history_best"),
+        **renamed(
+            "driver.tvm_names.tuning.autotvm.history",
+            ApplyGraphBest="ApplyHistoryBest",
+            apply_graph_best="apply_history_best",
+        ),
         **renamed("driver.tvm_names.tuning.autotvm.fallback", FallbackConfigEntity="FallbackConfig"),
-        **submodules("baton.autotvm", "callback measure record task tuner"),
+        **submodules("baton.autotvm", "callback graph_tuner measure record task tuner"),
     },
     before=wire,
 )

@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **renamed("driver.tvm_names.tuning.serialized", serialize_args="serialized", deserialize_args="deserialized"),
         **names("driver.tvm_names.tuning.autotvm.history", "ApplyHistoryBest apply_history_best"),
+        **renamed("driver.tvm_names.tuning.autotvm.history", ApplyGraphBest="ApplyHistoryBest"),
         **renamed("driver.tvm_names.tuning.autotvm.fallback", FallbackConfigEntity="FallbackConfig"),
     },
     before=wire,

@@ -93,6 +93,7 @@ __getattr__, __dir__, __all__ = attach(
             "MetaScheduleTuneIRMod MetaScheduleTuneTIR MetaScheduleApplyDatabase FewShotTuning",
         ),
         **names("driver.tvm_names.relax.extern_modules", "AttachExternModules"),
+        **names("driver.tvm_names.relax.operator_columns", "register_legalize"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

@@ -53,6 +53,15 @@ class Device:
     def sync(self, stream: object = None) -> None:
         """Wait for the device: a call on the CPU has ended when it returns."""
 
+    def create_raw_stream(self) -> None:
+        """A further queue of work, which CPUs have none of: None stands for the only one."""
+
+    def set_raw_stream(self, stream: None) -> None:
+        """Let calls go to a queue that `create_raw_stream` gave."""
+
+    def free_raw_stream(self, stream: None) -> None:
+        """Give up a queue that `create_raw_stream` gave."""
+
     def __str__(self) -> str:
         return f"{KINDS.get(self.device_type, self.device_type)}({self.device_id})"
 

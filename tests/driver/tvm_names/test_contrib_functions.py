@@ -1,4 +1,5 @@
-"""`tvm.contrib.sort`, `.random`, `.cblas` and `.mkl`: packed functions that scripts and kernels call by name."""
+"""`tvm.contrib.sort`, `.random`, `.cblas` and `.mkl`: packed functions that scripts and kernels call by name; and
+`.pickle_memoize`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ import baton as tvm
 from baton import te, tir
 from baton._src.support.diagnostics import DiagnosticError
 from baton.contrib import cblas, mkl, random
+from baton.contrib.pickle_memoize import memoize
+
+CALLS: list[tuple[int, int]] = []
 
 
 def sorted_by(name: str, data: Any, *outs: Any, given: tuple[Any, ...]) -> list[Any]:
@@ -135,3 +139,18 @@ def test_products_of_batches_and_of_bytes() -> None:
     whole = tvm.nd.empty((2, 2), "int32")
     tvm.build(te.create_prim_func([a, b, product]))(*map(tvm.nd.array, few), whole)
     assert whole.numpy().tolist() == [[-60000, -60000]] * 2
+
+
+def test_remembered_results_belong_to_arguments_and_to_values_around() -> None:
+    def made_with(scale: int) -> Any:
+        @memoize("tests.scaled")
+        def scaled(value: int) -> int:
+            CALLS.append((scale, value))
+            return scale * value
+
+        return scaled
+
+    assert [made_with(2)(3), made_with(2)(3), made_with(5)(3), made_with(2)(4)] == [6, 6, 15, 8]
+    assert CALLS == [(2, 3), (5, 3), (2, 4)]
+    with pytest.raises(tvm.TVMError, match="cannot be remembered"):
+        made_with(1)([3])

@@ -225,6 +225,10 @@ def test_objects_and_columns() -> None:
     kernel = tvm.build(schedule, [a, schedule.outputs[0].output(0)], "llvm")
     assert (kernel.type_key, kernel.is_runnable, kernel.is_dso_exportable) == ("llvm", True, True)
     assert kernel.implements_function(kernel.entry_name)
+    stream = tvm.cpu().create_raw_stream()
+    tvm.cpu().set_raw_stream(stream)
+    tvm.cpu().sync(stream)
+    tvm.cpu().free_raw_stream(stream)
     module = tvm.IRModule({"main": te.create_prim_func([a])})
     (info,) = tvm.meta_schedule.arg_info.ArgInfo.from_entry_func(module)
     assert info.as_json() == ["TENSOR", "float32", [4]]

@@ -41,7 +41,8 @@ _SPLIT = {
     "relax.op.memory": "memory",
     "relax.op.nn": "nn",
     "relax.op.vm": "vm",
-    "relax.transform": "transform fast_math lazy_transform_params optimize_layout_transform remove_redundant_reshape",
+    "relax.transform": "transform fast_math lazy_transform_params legalize_ops optimize_layout_transform "
+    "remove_redundant_reshape",
     "script.ir_builder.ir": "ir",
     "script.ir_builder.relax": "ir",
     "script.ir_builder.tir": "ir",
@@ -60,6 +61,7 @@ _SPLIT = {
     "topi.nn": "bnn depthwise_conv2d elemwise local_response_norm loss mapping pooling qnn sparse utils winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
+SERVED_BY["relax.transform.legalize_ops.common"] = "relax.transform"
 SERVED_BY["autotvm.tuner.callback"] = "autotvm.callback"
 SERVED_BY["relay.backend.compile_engine"] = "relay.backend.te_compiler"
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"

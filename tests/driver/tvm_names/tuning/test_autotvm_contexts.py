@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import baton as tvm
 from baton import autotvm, te
 from baton._src.support.diagnostics import DiagnosticError
+from baton.autotvm.graph_tuner import DPTuner, PBQPTuner
 from baton.autotvm.task import DispatchContext
 
 OPTION = autotvm.measure_option(
@@ -83,6 +85,23 @@ def test_measurements_outside_of_tuners() -> None:
         autotvm.create_measure_batch(doubled, OPTION)
     with pytest.raises(DiagnosticError, match="kept in files"):
         autotvm.callback.log_to_database(None)
+
+
+def test_graph_tuners_choose_the_fastest_record_of_each_workload(tmp_path: Path) -> None:
+    made = task()
+    inputs = [autotvm.MeasureInput(made.target, made, made.config_space.get(n)) for n in (0, 3, 1)]
+    results = [autotvm.MeasureResult((cost,), error, 1.0, 0.0) for cost, error in ((2.0, 0), (1.0, 0), (0.5, 4))]
+    tuner = DPTuner(None, {"data": (16,)}, zip(inputs, results), [tvm.relay.op.get("nn.conv2d")], made.target)
+    tuner.benchmark_layout_transform(min_exec_num=10)
+    with pytest.raises(DiagnosticError, match="run"):
+        tuner.get_optimal_records()
+    tuner.run()
+    tuner.write_opt_sch2record_file(tmp_path / "graph.log")
+    with autotvm.apply_graph_best(str(tmp_path / "graph.log")) as best:
+        assert best.query(made.target, made.workload).index == 3
+    again = PBQPTuner(None, {}, str(tmp_path / "graph.log"), [], made.target)
+    again.run()
+    assert [record.config.index for record, _ in again.get_optimal_records()] == [3]
 
 
 def test_arguments_as_logs_have_them() -> None:

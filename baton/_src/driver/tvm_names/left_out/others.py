@@ -99,7 +99,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     "intrinsics are those of tir; call_extern calls others": {
         "target": "intrin",
     },
-    "nothing is pickled": {"contrib": "pickle_memoize"},
     "bench measures the machine": {
         "contrib": "peak",
         "": "utils",

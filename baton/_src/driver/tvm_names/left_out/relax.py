@@ -23,9 +23,5 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.frontend.nn.llm": "tree_attn",
     },
     REGISTERED: {"relax.transform": "attach_external_modules"},
-    "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in customize_legalize_map, and "
-    "ir.register_op_attr(name, 'FLegalize', rule) gives them to every LegalizeOps": {
-        "relax.transform": "legalize_ops",
-    },
 }
 """Why: below what, which names."""

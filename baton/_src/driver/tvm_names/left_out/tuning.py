@@ -73,10 +73,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "there are no settings to change": {"autotvm": "env GLOBAL_SCOPE"},
     "measurements are kept in files: autotvm.callback.log_to_file": {"autotvm": "database"},
-    "layouts are chosen by baton's own pipeline (ConvertLayout, BlockChannels)": {
-        "autotvm": "graph_tuner apply_graph_best ApplyGraphBest",
-        "autotvm.task": "ApplyGraphBest",
-    },
     "operators' kernels are baton's own; a kernel of yours is an autotvm.template": {
         "autotvm": "register_topi_compute register_topi_schedule",
         "autotvm.task": (

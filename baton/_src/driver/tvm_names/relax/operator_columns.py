@@ -5,8 +5,10 @@ register_op_attr("relax.add", "FLegalize", lambda builder, call: builder.call_te
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.filled_columns import LEGALIZE
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.te_gradients import register_gradient
 from baton._src.support.diagnostics import fail
@@ -27,3 +29,15 @@ def fill_relax_column(op_name: str, attr_key: str, value: Any, level: int) -> No
     if attr_key == "FPrimalGradient":
         register_gradient(op_name, value, level)
     op.set_attr(attr_key, value, level)
+
+
+def register_legalize(op_name: str, legal_func: Callable[..., Any] | None = None) -> Any:
+    """Let `legal_func(builder, call)` say what a call of the operator becomes in `LegalizeOps`; a decorator without
+    one. TVM has it as `relax.transform.legalize_ops.common.register_legalize`.
+    """
+
+    def registered(rule: Callable[..., Any]) -> Callable[..., Any]:
+        fill_relax_column(op_name, LEGALIZE, rule, 10)
+        return rule
+
+    return registered if legal_func is None else registered(legal_func)
