@@ -11,14 +11,20 @@ import pytest
 
 import baton as tvm
 from baton import te
-from baton._src.ir.cpu import host_cpu
+from baton._src.codegen.llvm.jit import Machine
+from baton._src.codegen.llvm.module import compile_module
+from baton._src.ir.cpu import NAMED, host_cpu
 from baton._src.ir.cpu_features import changed
 from baton._src.ir.target import Target
+from baton._src.runtime.native import library
+from baton._src.runtime.native.object_bundle import ObjectBundle
+from baton._src.support.diagnostics import DiagnosticError
 
 ONLY_X86 = pytest.mark.skipif(host_cpu().arch != "x86_64", reason="features of x86")
 TARGETS = [
     "llvm",
     "llvm -mcpu=native",
+    "llvm -mcpu=generic",
     "llvm -mattr=+avx2",
     "llvm -mattr=-avx512f",
     "llvm -mattr=-avx512vl",
@@ -86,3 +92,46 @@ def test_a_triple_alone_means_any_of_its_machines() -> None:
     """Guards objects for other machines: not this machine's features, but the least of the architecture's."""
     assert Target("llvm -mtriple=x86_64-linux-gnu").features == Target("llvm -mcpu=x86-64").features
     assert "neon" in Target("llvm -mtriple=aarch64-linux-gnu").features
+
+
+def test_a_generic_or_native_cpu_of_a_triple_is_the_least_of_it() -> None:
+    """Guards `-mcpu=generic`, which was an x86 processor to schedules whatever the triple, and `native` of another
+    machine, which LLVM does not know.
+    """
+    least = Target("llvm -mtriple=aarch64-linux-gnu")
+    for name in ("generic", "native"):
+        target = Target(f"llvm -mtriple=aarch64-linux-gnu -mcpu={name}")
+        assert target.cpu == least.cpu
+        assert Machine.of(target) == Machine.of(least)
+    assert not Target("llvm -mtriple=riscv64-linux-gnu").features
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=cortex-a72", "cortex-a72 is a CPU of aarch64"),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=haswell", "haswell is a CPU of x86_64"),
+    ],
+)
+def test_a_cpu_of_another_architecture_is_refused(target: str, said: str) -> None:
+    """Guards the process: LLVM ended it."""
+    with pytest.raises(DiagnosticError, match=said) as error:
+        Machine.of(Target(target))
+    assert error.value.code == "target-cpu"
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_objects_name_what_a_cpu_has(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards loaders on lesser machines: code for a named CPU said nothing of the features it needs, and ended the
+    process there.
+    """
+    x, y = (te.placeholder((4,), "float32", name=n) for n in "xy")
+    func = te.create_prim_func([x, y, te.compute((4,), lambda i: x[i] + y[i], name="z")])
+    arch = NAMED[name].arch
+    target = Target(f"llvm -mtriple={arch}-linux-gnu -mcpu={name}")
+    bundle = ObjectBundle.from_bytes(compile_module({"f": func}, target))
+    assert set(bundle.features) == NAMED[name].features
+    monkeypatch.setattr(library, "host_features", lambda: NAMED[name].features - {bundle.features[0]})
+    monkeypatch.setattr(library.llvm, "get_process_triple", lambda: f"{arch}-unknown-linux-gnu")
+    with pytest.raises(DiagnosticError, match=f"this processor lacks {bundle.features[0]}"):
+        library.load(bundle.to_bytes())

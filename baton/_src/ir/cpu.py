@@ -1,6 +1,7 @@
 """What a CPU offers to kernels: vector width, registers, caches, cores; for this machine or a named CPU.
 
-Reads /proc/cpuinfo and sysfs where they exist, and makes modest assumptions where they do not; needs no library.
+Of this machine's CPU, LLVM tells the features, /proc/cpuinfo and sysfs the rest; modest assumptions stand in for them
+where they do not exist.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from baton._src.ir.cpu_features import changed
+from baton._src.runtime.processor import host_features
 from baton._src.support.dataclass import dataclass
 
 
@@ -68,6 +70,8 @@ _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
 _NEON = frozenset({"neon", "fp-armv8"})
+_ARM_V8_2 = _NEON | {"crc", "lse", "rdm", "fullfp16", "dotprod"}
+_ARM_V8_6 = _ARM_V8_2 | {"rcpc", "bf16", "i8mm"}
 
 SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
@@ -75,9 +79,12 @@ AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 2
 WHOLE = replace(AVX512, features=_VNNI, halves=False)
 RAPIDS = replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False, far_memory=True)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
+ARM_V8_2 = replace(NEON, features=_ARM_V8_2, l1_bytes=64 << 10)
+NEOVERSE_N1 = replace(ARM_V8_2, l2_bytes=1 << 20)
+NEOVERSE_V1 = replace(NEOVERSE_N1, features=_ARM_V8_6 | {"sve"})
+APPLE_M1 = replace(ARM_V8_2, l1_bytes=128 << 10, l2_bytes=12 << 20)
 
 NAMED: dict[str, Cpu] = {
-    "generic": SSE2,
     "x86-64": SSE2,
     "x86-64-v2": replace(SSE2, features=_V2),
     "x86-64-v3": AVX2,
@@ -102,26 +109,23 @@ NAMED: dict[str, Cpu] = {
     "znver5": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l1_bytes=48 << 10),
     "cortex-a53": NEON,
     "cortex-a72": NEON,
-    "cortex-a76": NEON,
-    "neoverse-n1": replace(NEON, l1_bytes=64 << 10, l2_bytes=1 << 20),
-    "neoverse-v1": replace(NEON, l1_bytes=64 << 10, l2_bytes=1 << 20),
-    "apple-m1": replace(NEON, l1_bytes=128 << 10, l2_bytes=12 << 20),
+    "cortex-a55": replace(ARM_V8_2, l1_bytes=32 << 10),
+    "cortex-a76": ARM_V8_2,
+    "cortex-a78": ARM_V8_2,
+    "neoverse-n1": NEOVERSE_N1,
+    "neoverse-v1": NEOVERSE_V1,
+    "neoverse-n2": replace(NEOVERSE_V1, features=NEOVERSE_V1.features | {"sve2"}),
+    "neoverse-v2": replace(NEOVERSE_V1, features=NEOVERSE_V1.features | {"sve2"}, l2_bytes=2 << 20),
+    "ampere1": replace(NEOVERSE_N1, features=_ARM_V8_6, l2_bytes=2 << 20),
+    "apple-m1": APPLE_M1,
+    "apple-m2": replace(APPLE_M1, features=_ARM_V8_6, l2_bytes=16 << 20),
 }
 """CPUs by LLVM's name for `-mcpu`."""
 
-_LINUX_TO_LLVM = {
-    "pni": "sse3",
-    "sse4_1": "sse4.1",
-    "sse4_2": "sse4.2",
-    "bmi1": "bmi",
-    "abm": "lzcnt",
-    "lahf_lm": "sahf",
-    "avx512_vnni": "avx512vnni",
-    "avx512_bf16": "avx512bf16",
-    "avx512_vbmi2": "avx512vbmi2",
-    "asimd": "neon",
-    "fp": "fp-armv8",
-}
+
+def least_cpu(arch: str) -> Cpu:
+    """What every CPU of an architecture offers: "x86_64", "aarch64", or another one, of which nothing is known."""
+    return {"x86_64": SSE2, "aarch64": NEON}.get(arch, Cpu(arch))
 
 
 def with_features(cpu: Cpu, changes: tuple[str, ...]) -> Cpu:
@@ -144,7 +148,7 @@ def host_cpu() -> Cpu:
     """The CPU of this machine, determined once per process."""
     machine = platform.machine().lower()
     arch = "aarch64" if machine in ("arm64", "aarch64") else "x86_64"
-    features = _host_features() or (_NEON if arch == "aarch64" else _SSE)
+    features = host_features() or (_NEON if arch == "aarch64" else _SSE)
     bits, registers = _vectors(arch, features)
     caches = _host_caches()
     return Cpu(
@@ -160,12 +164,6 @@ def host_cpu() -> Cpu:
         fast_bfloat16_dots=_has_fast_bfloat16_dots(_host_facts()),
         far_memory=_is_xeon(_host_facts()),
     )
-
-
-def _host_features() -> frozenset[str]:
-    facts = _host_facts()
-    listed = facts.get("flags") or facts.get("Features", "")
-    return frozenset(_LINUX_TO_LLVM.get(flag, flag) for flag in listed.split())
 
 
 def _host_facts() -> dict[str, str]:

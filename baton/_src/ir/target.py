@@ -17,7 +17,7 @@ from dataclasses import field
 from types import TracebackType
 from typing import Any, ClassVar
 
-from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
+from baton._src.ir.cpu import NAMED, Cpu, host_cpu, least_cpu, with_features
 from baton._src.ir.target_description import TARGET_KINDS, TargetKind, read_target
 from baton._src.ir.target_tags import tag_names
 from baton._src.support.dataclass import dataclass
@@ -301,10 +301,16 @@ def _describe(attributes: Mapping[str, Any]) -> Cpu:
     """The CPU meant by -mcpu, -mtriple and -mattr."""
     name = str(attributes.get("mcpu", ""))
     triple = str(attributes.get("mtriple", ""))
-    least = NAMED["cortex-a72" if triple.startswith(("aarch64", "arm64")) else "x86-64"]
+    arch = arch_of(triple) if triple else host_cpu().arch
     if name in ("", "native"):
-        cpu = least if triple else host_cpu()
+        cpu = least_cpu(arch) if triple else host_cpu()
     else:
-        cpu = NAMED.get(name, least)
+        cpu = NAMED.get(name, least_cpu(arch))
     mattr = tuple(attributes.get("mattr", ()))
     return with_features(cpu, mattr) if mattr else cpu
+
+
+def arch_of(triple: str) -> str:
+    """The architecture that a target triple begins with, under Linux's name."""
+    name = triple.partition("-")[0]
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import platform
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -29,15 +30,15 @@ def initialize_llvm() -> None:
 
 @cache
 def _jit() -> Any:
-    """Libraries live in dynamic libraries of their own inside it."""
+    """Libraries live in dynamic libraries of their own inside it.
+
+    JITLink, where there is one for the system's objects: it places the parts of an object side by side. The older
+    linker maps each by itself, and ends the process if they come to lie further apart than code can reach (on ARM they
+    did).
+    """
     initialize_llvm()
-    return llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=2))
-
-
-@cache
-def host_features() -> frozenset[str]:
-    """Names of the instruction set extensions this machine has."""
-    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    return llvm.create_lljit_compiler(machine, use_jit_link=platform.system() == "Linux")
 
 
 def link(objects: Iterable[bytes], exports: Iterable[str], imports: Mapping[str, int], ir: str | None = None) -> Any:

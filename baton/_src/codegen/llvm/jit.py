@@ -15,7 +15,8 @@ import llvmlite.binding as llvm
 
 from baton._src.codegen.llvm.addressing.single_lanes import stores_narrow_lanes, with_single_lanes
 from baton._src.ir.cpu import NAMED
-from baton._src.ir.target import Target
+from baton._src.ir.target import Target, arch_of
+from baton._src.runtime.processor import host_flags
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError, fail
 
@@ -40,15 +41,16 @@ class Machine:
         triple = target.mtriple or llvm.get_process_triple()
         _check_triple(triple)
         _check_features(target.mattr, triple)
-        if target.mcpu and target.mcpu not in NAMED:
-            _check_processor(target.mcpu, triple)
-        return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
+        name = target.mcpu if target.mcpu not in ("", "native") else "generic"
+        _check_processor(name, triple)
+        return Machine(triple, name, ",".join(target.mattr), level)
 
 
 @lru_cache(maxsize=1)
 def _host() -> tuple[str, str, str]:
     """This machine's triple, CPU and features."""
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    flags = (("+" if present else "-") + name for name, present in sorted(host_flags().items()))
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), ",".join(flags)
 
 
 def _check_triple(triple: str) -> None:
@@ -62,7 +64,7 @@ def _check_triple(triple: str) -> None:
 def _check_features(flags: Sequence[str], triple: str) -> None:
     """Refuse flags that LLVM does not know: it would leave them out, and print that for every module."""
     names = [flag.lstrip("+-") for flag in flags]
-    if all(name in llvm.get_host_cpu_features() for name in names):
+    if all(name in host_flags() for name in names):
         return  # of this machine's architecture or alike, without asking another process
     known = _listed(triple, "features")
     for name in names:
@@ -74,6 +76,11 @@ def _check_features(flags: Sequence[str], triple: str) -> None:
 
 def _check_processor(name: str, triple: str) -> None:
     """Refuse a CPU that LLVM does not know: LLVM would print that for every module, and terminate the process."""
+    if name == "generic" or (name in NAMED and NAMED[name].arch == arch_of(triple)):
+        return
+    if name in NAMED:
+        help = f"-mtriple={NAMED[name].arch}-linux-gnu" if triple == llvm.get_process_triple() else "leave -mcpu out"
+        raise fail("target-cpu", f"{name} is a CPU of {NAMED[name].arch}, and the code is for {triple}", help=help)
     known = _listed(triple, "CPUs")
     if known and name not in known:
         near = get_close_matches(name, sorted(known), n=3)

@@ -135,7 +135,7 @@ def _linked(jobs: _Jobs, parts: Mapping[str, bytes], machine: Machine) -> Compil
     imports = dict.fromkeys(name for key in ordered for name in facts[key]["imports"])
     bundle = ObjectBundle(
         machine.triple,
-        _required(machine),
+        _required(jobs.target, machine),
         dict(jobs.names),
         tuple(imports),
         tuple(parts[key][parts[key].index(b"\n") + 1 :] for key in ordered),
@@ -263,8 +263,12 @@ def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any]]:
 
 
 @lru_cache(maxsize=16)
-def _required(machine: Machine) -> tuple[str, ...]:
-    """The instruction sets that the code may use, as far as a loader can test for them."""
+def _required(target: Target, machine: Machine) -> tuple[str, ...]:
+    """The instruction sets that the code may use, as far as a loader can test for them: what is known of a named CPU,
+    all that this machine has.
+    """
+    if not target.is_host:
+        return tuple(sorted(target.features))
     changes = machine.features.split(",") if machine.features else []
     left = changed(frozenset(), changes)
     return tuple(sorted({f[1:] for f in changes if f.startswith("+") and f != "+64bit" and f[1:] in left}))

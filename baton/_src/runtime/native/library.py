@@ -21,10 +21,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from baton._src.runtime.linker import host_features, initialize_llvm, link, process_symbol
+from baton._src.runtime.linker import initialize_llvm, link, process_symbol
 from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, take_fault
 from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry
 from baton._src.runtime.native.object_bundle import ObjectBundle
+from baton._src.runtime.processor import host_features
 from baton._src.runtime.thread_pool.threads import WORKSPACE_SYMBOLS, thread_pool
 from baton._src.support.diagnostics import fail
 

@@ -1,0 +1,38 @@
+"""What Linux says of an ARM processor, in LLVM's names."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton._src.ir.cpu import NAMED, host_cpu
+from baton._src.runtime.processor import arm_flags, host_features, host_flags
+
+FIRST_OF_V8 = 0b1000_1111_1111  # fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid
+FIRST_OF_V8_2 = FIRST_OF_V8 | 0x10_F700  # atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp
+FIRST_OF_V1 = FIRST_OF_V8_2 | 1 << 22 | 1 << 23  # sve asimdfhm
+SECOND_OF_V1 = 1 << 13 | 1 << 14  # i8mm bf16
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("cortex-a72", FIRST_OF_V8, 0),
+        ("neoverse-n1", FIRST_OF_V8_2, 0),
+        ("neoverse-v1", FIRST_OF_V1, SECOND_OF_V1),
+        ("neoverse-v2", FIRST_OF_V1, SECOND_OF_V1 | 1 << 1),
+    ],
+)
+def test_capabilities_of_arm_processors(name: str, first: int, second: int) -> None:
+    """Guards the bits: code made on a Graviton is loaded there, and is that of its CPU's name."""
+    flags = arm_flags(first, second)
+    assert {feature for feature, present in flags.items() if present} >= NAMED[name].features
+    lacks = arm_flags(first & ~(1 << 1 | 1 << 9), second)
+    assert not lacks["neon"]
+    assert not lacks["fullfp16"]
+
+
+def test_one_view_of_this_machine() -> None:
+    """Guards that schedules, LLVM and loaders agree on the features: schedules read them from /proc/cpuinfo, which is
+    another processor's under an emulator.
+    """
+    assert host_cpu().features == host_features() <= set(host_flags())
