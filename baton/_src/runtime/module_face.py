@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntFlag
 from typing import Any, ClassVar
 
@@ -28,6 +28,11 @@ class ModuleFace:
     is_dso_exportable: ClassVar[bool] = False
     is_device_module: ClassVar[bool] = False
 
+    @property
+    def imported_modules(self) -> Sequence[ModuleFace]:
+        """Modules whose functions `get_function(name, query_imports=True)` finds, too."""
+        return ()
+
     def __getitem__(self, name: str) -> Callable[..., Any]:
         raise NotImplementedError
 
@@ -38,9 +43,15 @@ class ModuleFace:
         return found | (ModulePropertyMask.DSO_EXPORTABLE if self.is_dso_exportable else ModulePropertyMask(0))
 
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
-        """The function `name`; `AttributeError` if there is none. Nothing is imported, so there is nothing to query."""
-        del query_imports
-        return self[name]
+        """The function `name`, also of imported modules if asked for; `AttributeError` if there is none."""
+        try:
+            return self[name]
+        except (AttributeError, DiagnosticError):
+            providers = (m for m in self.imported_modules if query_imports and m.implements_function(name, True))
+            provider = next(providers, None)
+            if provider is None:
+                raise
+            return provider.get_function(name, True)
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """Whether `get_function` finds it."""

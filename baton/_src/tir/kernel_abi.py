@@ -73,3 +73,8 @@ def _vars(expr: PrimExpr) -> list[Var]:
     if isinstance(expr, Var):
         return [expr]
     return [n for n in post_order(expr) if isinstance(n, Var)]
+
+
+def takes_tensors(func: PrimFunc) -> bool:
+    """Whether it can be called from outside: pointers are for other kernels to pass."""
+    return all(p in func.buffer_map or p.dtype != HANDLE for p in func.params)

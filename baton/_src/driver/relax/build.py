@@ -24,14 +24,15 @@ from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
-from baton._src.passes.tir.lowering.safe_selects import with_safe_selects
+from baton._src.passes.tir.lowering.safe_selects import with_safe_kernels
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import check_entry, well_formed
 from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.support.diagnostics import DiagnosticError, Severity, fail
-from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.kernel_abi import takes_tensors
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.collector import rarely_collecting
 
@@ -63,7 +64,7 @@ def relax_build(
     noted = stages or Stages()
     with _told_of_programs(module), rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
-        module = _with_safe_kernels(module)
+        module = with_safe_kernels(module)
         if params:
             module = bind_params(module, "main", params)
         module = with_program_passes(optimize(module, found, pipeline, noted.note))
@@ -102,16 +103,6 @@ def _with_an_entry(module: IRModule) -> IRModule:
     return module
 
 
-def _with_safe_kernels(module: IRModule) -> IRModule:
-    """Refuse user kernels that certainly access memory outside their buffers."""
-    kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
-    faults = [d for v, f in kernels.items() for d in outside_indices(f, v.name_hint)]
-    if faults:
-        raise DiagnosticError(faults)
-    changed = {v: safe for v, f in kernels.items() if (safe := with_safe_selects(f)) is not f}
-    return module.with_functions({**module.functions, **changed}) if changed else module
-
-
 def module_text(module: IRModule) -> str:
     """The program as people read it; empty while no printer is bound (`wiring`)."""
     return repr(module) if type(module).text is not None else ""
@@ -126,6 +117,15 @@ def as_module(mod: IRModule | Function) -> IRModule:
         name = str(mod.attrs.get("global_symbol", "main"))
         return IRModule({name: mod.with_attr("global_symbol", name)})
     raise fail("api", f"cannot build a {type(mod).__name__}", help="give an IRModule or a Relax function")
+
+
+def _public_kernels(program: Program) -> dict[str, KernelSignature]:
+    """The kernels with a `global_symbol` that can be called with tensors and scalars only, by that name."""
+    return {
+        str(func.attrs["global_symbol"]): kernel_signature(var.name_hint, func)
+        for var, func in program.kernels.items()
+        if "global_symbol" in func.attrs and takes_tensors(func)
+    }
 
 
 def emit_program(
@@ -149,6 +149,7 @@ def emit_program(
         parts["facts"] = {**parts.get("facts", {}), "schedules": found.rules}
     parts |= {name: text() for name, text in made.items()}
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
+    parts["public_kernels"] = _public_kernels(program)
 
     def listing(fmt: str) -> str:
         checked = (options or CompileOptions()).checked

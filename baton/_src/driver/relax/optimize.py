@@ -13,6 +13,7 @@ from baton._src.passes.pipelines import default, get_pipeline
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
 from baton._src.passes.relax.bindings.normalize import Normalize
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.tir.lowering.safe_selects import with_safe_kernels
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
@@ -46,7 +47,8 @@ def optimize(module: IRModule, target: Target, pipeline: Any, note: Note) -> IRM
         for one in _passes(pipeline):
             if not isinstance(one, Pass) or one.name in _NEEDED or context.pass_enabled(one.info):
                 module = one(module)
-                note(getattr(one, "name", "pipeline"), module)
+                if one is not with_safe_kernels:
+                    note(getattr(one, "name", "pipeline"), module)
     return module
 
 
@@ -55,14 +57,15 @@ _NEEDED = {p.name for p in (*PREPARE, *PLAIN)}
 
 
 def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:
+    """The passes, and what is required of kernels that those of a script may have added."""
     if isinstance(pipeline, str):
         if pipeline == "plain":
             return (*PREPARE, *PLAIN)
         if pipeline in ("default", LOWERING):
             return (*default(), *LAYOUTS)
-        return (*PREPARE, *_steps(get_pipeline(pipeline)), *PLAIN)
+        return (*PREPARE, *_steps(get_pipeline(pipeline)), with_safe_kernels, *PLAIN)
     if callable(pipeline):
-        return (*PREPARE, pipeline, *PLAIN)
+        return (*PREPARE, pipeline, with_safe_kernels, *PLAIN)
     raise fail("api", f"a {type(pipeline).__name__} is not a pipeline", help="give a name, a pass, or None")
 
 

@@ -33,7 +33,6 @@ class GraphExecutorFactory(ModuleFace):
     """The result of `relay.build`: ``lib["default"](device)`` is an instance to run."""
 
     type_key: ClassVar[str] = "GraphExecutorFactory"
-    imported_modules: ClassVar[tuple[Any, ...]] = ()
 
     executable: Executable
     params: dict[str, NDArray] = field(default_factory=dict)

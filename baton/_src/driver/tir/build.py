@@ -18,7 +18,6 @@ from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tir.kernel_entries import (
     inline_returning,
-    takes_tensors,
     with_compact_params,
     with_result_buffer,
 )
@@ -43,6 +42,7 @@ from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import Call, Var
+from baton._src.tir.kernel_abi import takes_tensors
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.values.dtype import DataType
 

@@ -83,11 +83,6 @@ def _returned(node: Any) -> PrimExpr | None:
             return None
 
 
-def takes_tensors(func: PrimFunc) -> bool:
-    """Whether it can be called from outside: pointers are for other kernels to pass."""
-    return all(p in func.buffer_map or p.dtype != HANDLE for p in func.params)
-
-
 def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
     """Calls of kernels in expressions become what these return; `DiagnosticError` (`kernel-call`) for those that do
     more than return an expression of their parameters, and (`codegen-recursion`) for those that call each other."""

@@ -77,18 +77,24 @@ class KernelModule(ModuleFace):
     is_binary_serializable: ClassVar[bool] = False
 
     executable: Executable
-    imported_modules: list[KernelModule] = field(default_factory=list, compare=False, repr=False)
-    """Modules whose kernels `get_function(name, query_imports=True)` finds, too."""
+    imports: list[KernelModule] = field(default_factory=list, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<KernelModule of {', '.join(self.executable.kernels)}>"
+
+    @property
+    def imported_modules(self) -> list[KernelModule]:
+        return self.imports
 
     def import_module(self, module: KernelModule) -> None:
         """Let the kernels of another module be found from here."""
         if not isinstance(module, KernelModule):
             raise fail("api", f"a kernel module imports modules that tvm.build made, got {module!r}")
-        self.imported_modules.append(module)
+        self.imports.append(module)
 
     def clear_imports(self) -> None:
         """Import none of the modules any more."""
-        self.imported_modules.clear()
+        self.imports.clear()
 
     def get_source(self, fmt: str = "") -> str:
         """The code as text (`Executable.get_source`)."""
@@ -127,16 +133,11 @@ class KernelModule(ModuleFace):
     @property
     def entry_func(self) -> Kernel:
         """The kernel that a call of the module calls."""
-        return self.get_function(self.entry_name)
+        return self[self.entry_name]
 
-    def implements_function(self, name: str, query_imports: bool = False) -> bool:
-        """Whether there is a kernel `name`, here or, if asked for, in an imported module."""
-        return self._own(name) is not None or self._imported(name, query_imports) is not None
-
-    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
-        """The kernel `name`, also of imported modules if asked for; `DiagnosticError` (`function-missing`) if there is
-        none."""
-        found = self._own(name) or self._imported(name, query_imports)
+    def __getitem__(self, name: str) -> Kernel:
+        """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
+        found = self._own(name)
         if found is None:
             there = f"there are: {', '.join(self.kernels)}"
             raise fail("function-missing", f"no kernel is named {name!r}", help=there, kind=AttributeError)
@@ -145,13 +146,6 @@ class KernelModule(ModuleFace):
     def _own(self, name: str) -> Kernel | None:
         """The kernel of this name, or else of this `global_symbol`: TVM's libraries know the latter."""
         return self.kernels.get(name) or self.kernels.get(self.executable.facts.get("symbols", {}).get(name, ""))
-
-    def _imported(self, name: str, wanted: bool) -> Kernel | None:
-        providers = (m for m in self.imported_modules if wanted and m.implements_function(name, True))
-        provider = next(providers, None)
-        return None if provider is None else provider.get_function(name, True)
-
-    __getitem__ = get_function
 
     def __call__(self, *args: Any) -> Any:
         return self.entry_func(*args)
@@ -166,7 +160,7 @@ class KernelModule(ModuleFace):
         **options: Any,
     ) -> Callable[..., BenchmarkResult]:
         """A function that measures a kernel on the arguments it is given; `options` are those of `Between`."""
-        kernel, between = self.get_function(func_name), Between(**options)
+        kernel, between = self[func_name], Between(**options)
         return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms, between.before(args))
 
     def save(self, file_name: str | Path, fmt: str = "") -> None:
@@ -185,9 +179,9 @@ class KernelModule(ModuleFace):
 
     def _with_imports(self) -> Executable:
         """The executable, with the imported modules among its facts."""
-        if not self.imported_modules:
+        if not self.imports:
             return self.executable
-        imports = [_import_to_data(module._with_imports()) for module in self.imported_modules]
+        imports = [_import_to_data(module._with_imports()) for module in self.imports]
         return dataclasses.replace(self.executable, facts={**self.executable.facts, IMPORTS: imports})
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:

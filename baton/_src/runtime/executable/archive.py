@@ -30,7 +30,7 @@ from baton._src.support.whole_file import whole_file
 from baton._src.values.tensor import AnyArray
 
 MAGIC = "baton-executable"
-VERSION = 5
+VERSION = 6
 MANIFEST = "manifest.json"
 CONSTANTS = "constants.safetensors"
 _DATE = (1980, 1, 1, 0, 0, 0)

@@ -15,6 +15,7 @@ from baton._src.runtime.executable.archive import Archive, read_archive, write_a
 from baton._src.runtime.executable.bytecode import Instruction, decode, encode
 from baton._src.runtime.executable.constants import constants_from_data, constants_to_data
 from baton._src.runtime.executable.function_entry import FunctionEntry, entry_from_data, entry_to_data
+from baton._src.runtime.executable.kernel_library import KernelLibrary
 from baton._src.runtime.executable.text import bytecode_python, bytecode_text, statistics
 from baton._src.runtime.executable.verify import verify_executable
 from baton._src.runtime.module_face import ModuleFace
@@ -43,6 +44,8 @@ class Executable(ModuleFace):
     constants: tuple[Any, ...] = field(repr=False, default=())
     natives: dict[str, NativePlan] = field(repr=False, default_factory=dict)
     kernels: dict[str, KernelSignature] = field(repr=False, default_factory=dict)
+    public_kernels: dict[str, KernelSignature] = field(repr=False, default_factory=dict)
+    """Kernels that the program's callers may call as well, by `global_symbol`."""
     object_code: bytes = field(repr=False, default=b"")
     ir_text: str = field(repr=False, default="")
     facts: dict[str, Any] = field(repr=False, default_factory=dict)
@@ -113,8 +116,10 @@ class Executable(ModuleFace):
 
     # ---------------------------------------------------------------------------------------- for people
 
-    imported_modules: ClassVar[tuple[Any, ...]] = ()
-    """Always empty: TVM keeps modules for other devices here."""
+    @cached_property
+    def imported_modules(self) -> tuple[KernelLibrary, ...]:
+        """The module of the public kernels, if there are any."""
+        return (KernelLibrary(self.public_kernels, lambda: self.library),) if self.public_kernels else ()
 
     def get_source(self, fmt: str = "") -> str:
         """The kernels as LLVM IR, or with "asm" as assembly. Raises `DiagnosticError` (`api`) for other formats and for
@@ -154,6 +159,7 @@ class Executable(ModuleFace):
             "constants": constants,
             "natives": [plan_to_data(p) for p in self.natives.values()],
             "kernels": [signature_to_data(k) for k in self.kernels.values()],
+            "public_kernels": {name: signature_to_data(k) for name, k in self.public_kernels.items()},
             "facts": self.facts,
         }
         members = {"ir.txt": self.ir_text.encode(), "code.o": self.object_code, "bytecode.bin": _to_bytes(words)}
@@ -182,6 +188,7 @@ def load_executable(path: str | Path, verify: bool = False) -> Executable:
             constants=tuple(constants_from_data(manifest["constants"], archive.tensors)),
             natives={p.name: p for p in map(plan_from_data, manifest["natives"])},
             kernels={k.symbol: k for k in map(signature_from_data, manifest["kernels"])},
+            public_kernels={n: signature_from_data(k) for n, k in manifest["public_kernels"].items()},
             object_code=archive.members["code.o"],
             ir_text=archive.members["ir.txt"].decode(),
             facts=dict(manifest["facts"]),

@@ -32,7 +32,6 @@ class GraphRuntime(ModuleFace):
     """Inputs and outputs of one instance of an executable's `main`; functions by name: ``runtime["run"]()``."""
 
     type_key: ClassVar[str] = "GraphExecutor"
-    imported_modules: ClassVar[tuple[Any, ...]] = ()
 
     def __init__(self, executable: Executable, device: Device = CPU, params: Mapping[str, Any] | None = None) -> None:
         self.executable = executable

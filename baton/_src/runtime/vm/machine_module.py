@@ -7,7 +7,7 @@ machine["main"](x)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from baton._src.runtime.module_face import ModuleFace
@@ -19,18 +19,27 @@ Function = Callable[..., Any]
 
 class MachineModule(ModuleFace):
     """`functions` of a machine by name; any other name is a function of its program, which `program_function` finds.
-    `time_evaluator` measures either.
+    `time_evaluator` measures either. `imports` has the kernels of the program.
     """
 
     type_key: ClassVar[str] = "relax.VirtualMachine"
     is_binary_serializable: ClassVar[bool] = False
 
     def __init__(
-        self, functions: Mapping[str, Function], program_function: Callable[[str], Function], time_evaluator: Function
+        self,
+        functions: Mapping[str, Function],
+        program_function: Callable[[str], Function],
+        time_evaluator: Function,
+        imports: Sequence[ModuleFace],
     ) -> None:
         self._functions = {"vm_initialization": _check_devices, **functions}
         self._program_function = program_function
         self.time_evaluator = time_evaluator
+        self._imports = imports
+
+    @property
+    def imported_modules(self) -> Sequence[ModuleFace]:
+        return self._imports
 
     def __getitem__(self, name: str) -> Function:
         return self._functions.get(name) or self._program_function(name)

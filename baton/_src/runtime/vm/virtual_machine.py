@@ -229,7 +229,7 @@ class VirtualMachine:
             "invoke_stateful": self.invoke_stateful,
             **self.executable.descriptions,
         }
-        return MachineModule(functions, self.__getitem__, self.time_evaluator)
+        return MachineModule(functions, self.__getitem__, self.time_evaluator, self.executable.imported_modules)
 
     def _save_function(self, func_name: str, saved_name: str, include_return: bool, *args: Any) -> None:
         self.save_function(func_name, saved_name, *args, include_return=include_return)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import string
 import warnings
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Literal
 
 from baton._src.analysis.purity import is_impure_call
@@ -34,6 +35,7 @@ from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
+from baton._src.passes.tir.lowering.safe_selects import safe_kernels
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import is_known
 from baton._src.relax.info import to_info
@@ -123,9 +125,12 @@ class _Legalizer(DecomposingRewriter):
                 f"the rule for {call.op.name} does not terminate: it emits the operator again",
                 help=help,
             )
+        functions = self.builder.context.functions
+        known = len(functions)
         with self.emitting(self.builder):
             replacement = rule(self.builder, call)
-        self.context.functions.update(self.builder.context.functions)
+        functions.update(safe_kernels(dict(islice(functions.items(), known, None))))
+        self.context.functions.update(functions)
         found = call if replacement is call else self.as_pure(call, self.normalized(replacement))
         self.depth -= 1
         return found

@@ -1,4 +1,6 @@
-"""A `Select` evaluates both of its values. Where one could read out of bounds, it becomes an `if_then_else`.
+"""What is required of kernels that scripts write: that they access no memory outside of their buffers.
+
+A `Select` evaluates both of its values. Where one could read out of bounds, it becomes an `if_then_else`.
 
 B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
 
@@ -7,14 +9,36 @@ Others stay, since vectors are faster without branches. (`RewriteUnsafeSelect` c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.access_scope import AccessScope
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir.analysis.guarded_accesses import Access, guarded_accesses
+from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.builders import scalar_functions
 from baton._src.tir.prim_func import PrimFunc
+
+
+def safe_kernels(kernels: Mapping[GlobalVar, Any]) -> dict[GlobalVar, PrimFunc]:
+    """The kernels among functions whose selects had to change. Raises `DiagnosticError` for kernels that certainly
+    access memory outside of their buffers.
+    """
+    found = {var: f for var, f in kernels.items() if isinstance(f, PrimFunc)}
+    faults = [fault for var, f in found.items() for fault in outside_indices(f, var.name_hint)]
+    if faults:
+        raise DiagnosticError(faults)
+    return {var: safe for var, f in found.items() if (safe := with_safe_selects(f)) is not f}
+
+
+def with_safe_kernels(module: IRModule) -> IRModule:
+    """The module with `safe_kernels`."""
+    changed = safe_kernels(module.functions)
+    return module.with_functions({**module.functions, **changed}) if changed else module
 
 
 def with_safe_selects(func: PrimFunc) -> PrimFunc:
