@@ -235,3 +235,13 @@ def test_reducers_are_made_by_their_parts() -> None:
     built, result = baton.build(te.create_prim_func([a, b]), "llvm"), baton.nd.empty((1,))
     built(baton.nd.array(np.array([2, 3, 4], "float32")), result)
     assert result.numpy().tolist() == [24]
+
+
+def test_shapes_of_relax_expressions() -> None:
+    """`te.compute(call.struct_info.shape, ..)`, as rules of scripts write it."""
+    shape = baton.relax.TensorStructInfo((2, 3), "float32").shape
+    x = placeholder(shape, name="x")
+    y = compute(shape, lambda i, j: x[i, j] + 1.0, name="y")
+    assert [int(dim) for dim in x.shape] == [int(dim) for dim in y.shape] == [2, 3]
+    with pytest.raises(DiagnosticError, match="a size must be an integer"):
+        placeholder("ab")

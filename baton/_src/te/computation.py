@@ -39,8 +39,8 @@ def size_var(name: str = "size", dtype: object = "int32", span: Span | None = No
 
 
 def dims(shape: Any) -> tuple[PrimExpr, ...]:
-    """Sizes as expressions of one integer dtype."""
-    items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    """Sizes as expressions of one integer dtype: of one, or of a sequence (the shape of a Relax expression is one)."""
+    items = tuple(shape) if hasattr(shape, "__len__") and not isinstance(shape, str) else (shape,)
     given = {d.dtype for d in items if isinstance(d, PrimExpr)}
     dtype = INT64 if INT64 in given else INT32
     return Array(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)

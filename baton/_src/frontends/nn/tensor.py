@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.literals import const
@@ -13,6 +14,9 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
+
+IntExpr = int | PrimExpr
+"""What a dim may be."""
 
 _default = {"dtype": "float32"}
 

@@ -28,7 +28,7 @@ OPERATORS = {
         "frontends.nn.kernel_ops",
         "tensor_expr_op tensor_ir_op tensor_ir_inplace_op extern debug_func print_",
     ),
-    **names("frontends.nn.tensor", "wrap_nested"),
+    **names("frontends.nn.tensor", "wrap_nested IntExpr"),
 }
 """The operators, which `nn` itself has too."""
 
