@@ -25,7 +25,7 @@ from baton._src.lower.native_control.known_lengths import known_loops
 from baton._src.lower.native_control.parameters import Parameters, parameters_of
 from baton._src.lower.native_control.places import Places, as_expr, find_places
 from baton._src.lower.native_control.read_steps import is_op, read_steps
-from baton._src.lower.native_control.steps import Callee, Steps, Stretch
+from baton._src.lower.native_control.steps import Callee, Steps
 from baton._src.lower.native_control.stretches import in_stretches, resuming, usual_capacities
 from baton._src.lower.native_control.write_chunk import ChunkWriter
 from baton._src.lower.native_control.write_kernel import KernelWriter
@@ -88,7 +88,7 @@ class _Maker:
             self._call_kernels(var, function)
             return
         if callee.stretch is not None:
-            self._resume(var, function, callee, callee.stretch)
+            self.functions[var] = resuming(function, var, callee, callee.stretch)
             return
         self.callees[var.name_hint] = callee
         if callee.collecting is not None:
@@ -117,12 +117,6 @@ class _Maker:
         collecting = None if chunked is None else chunked.collecting
         usual = {} if steps.stretch is None else usual_capacities(steps, steps.stretch)
         return Callee(kernel, made, params, tuple(places.constants), outputs, collecting, steps.stretch, usual)
-
-    def _resume(self, var: GlobalVar, function: Function, callee: Callee, stretch: Stretch) -> None:
-        """Let the function call its kernel for some iterations, and then run one itself."""
-        iteration = GlobalVar(self._unused(f"{var.name_hint}_iteration"))
-        self.functions[iteration] = function.without_attr("global_symbol")
-        self.functions[var] = resuming(function, var, iteration, callee, stretch)
 
     def _call_kernels(self, var: GlobalVar, function: Function) -> None:
         """Let a function of the machine call the kernels of loops whose lengths are known."""

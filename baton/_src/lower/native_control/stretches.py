@@ -2,9 +2,8 @@
 
     def loop(go, x, cache):                             def loop(go, x, cache):
         if not go: return x, cache                          go, x, room, sizes = loop_steps(go, x, cache)
-        longer = concat((cache, f(x)), axis=1)     =>       return loop_iteration(go, x, used(room, (4, sizes[0])))
-        return loop(g(x), h(x, longer), longer)
-                                                        def loop_iteration(go, x, cache): what `loop` was
+        longer = concat((cache, f(x)), axis=1)     =>       cache = used(room, (4, sizes[0]))
+        return loop(g(x), h(x, longer), longer)             ...  # as before
 
 The kernel stops before an iteration that returns, or for whose results there might be no memory, and hands out the
 state of the loop. The machine runs this iteration: it ends the loop, or calls it again with a larger state, for which
@@ -26,7 +25,8 @@ from baton._src.lower.native_control.steps import Callee, Compute, Repeat, Retur
 from baton._src.lower.relax_to_vm.abstract_values import Longer, memory_of
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.lower.size_polynomial import is_never_negative
-from baton._src.passes.relax.operators.append_in_place import call_growing
+from baton._src.passes.relax.bindings.inline_private_functions import inline_functions
+from baton._src.passes.relax.operators.append_in_place import USED, call_growing
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -46,7 +46,6 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import INT64
 
-USED = "vm.builtin.used"
 LEAST, MOST = 1 << 16, 1 << 26
 """Bytes by which a state can grow in one call of the kernel: as much as it has, within these limits."""
 
@@ -119,8 +118,8 @@ def usual_capacities(steps: Steps, stretch: Stretch) -> dict[TirVar, PrimExpr]:
     return found
 
 
-def resuming(function: Function, own: GlobalVar, iteration: GlobalVar, callee: Callee, stretch: Stretch) -> Function:
-    """The function as a call of its kernel, after which `iteration` is run."""
+def resuming(function: Function, own: GlobalVar, callee: Callee, stretch: Stretch) -> Function:
+    """The function, which calls its kernel first."""
     bindings: list[VarBinding | MatchCast] = []
 
     def bound(name: str, value: Any, said: Any) -> Var:
@@ -140,10 +139,11 @@ def resuming(function: Function, own: GlobalVar, iteration: GlobalVar, callee: C
         info, now[params[index]] = over(params[index].struct_info_, later), output
         if index in stretch.capacities:
             now[params[index]] = bound("state", call_growing(USED, [output, info.shape], info), info)
+    iteration = GlobalVar("iteration")
     result = bound("result", Call(iteration, [_argument(p, now, later) for p in function.params]), None)
     builder = BlockBuilder(IRModule({callee.kernel: callee.function, own: function, iteration: function}))
-    made: Function = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))
-    return made
+    made = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))
+    return inline_functions(made, {iteration: function})
 
 
 def _argument(param: Var, now: dict[Var, Any], later: dict[TirVar, TirVar]) -> Any:

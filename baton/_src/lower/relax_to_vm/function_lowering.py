@@ -30,7 +30,7 @@ from baton._src.lower.relax_to_vm.operator_calls import CLAIMED, HANDLERS, emit_
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
-from baton._src.passes.relax.operators.append_in_place import COMPLETE
+from baton._src.passes.relax.operators.append_in_place import known_result
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import erase_to_well_defined
 from baton._src.relax.check.narrowed import is_narrowed
@@ -308,7 +308,7 @@ class FunctionLowering:
         if isinstance(said, TupleStructInfo) and not said.fields:
             return register
         promised = callee.struct_info_
-        known = call.args[1].struct_info_ if getattr(callee, "global_symbol", "") == COMPLETE else None  # its operand
+        known = known_result(call)
         if isinstance(promised, FuncStructInfo) and promised.params is not None:
             known = promised.ret  # a closure checks its own result
         if known is not None and struct_info_base_check(said, known, self.program.prover) is BaseCheckResult.PASS:

@@ -32,6 +32,7 @@ from baton._src.relax.nodes import (
     Function,
     If,
     SeqExpr,
+    ShapeExpr,
     Tuple,
     Var,
     VarBinding,
@@ -42,7 +43,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
-APPENDED, COMPLETE = "vm.builtin.appended", "vm.builtin.complete"
+APPENDED, COMPLETE, USED = "vm.builtin.appended", "vm.builtin.complete", "vm.builtin.used"
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,17 @@ class _Appender(BindingRewriter):
         same = [a is p for a, p in zip(value.args, self.params, strict=True)]
         args = [a if s else with_leaves(a, complete) for a, s in zip(value.args, same, strict=True)]
         return value.with_fields(args=tuple(args))
+
+
+def known_result(call: Call) -> TensorStructInfo | None:
+    """What a call of one of them certainly returns; None if it is a call of anything else, or checks its operands."""
+    match call.args:
+        case (ExternFunc(global_symbol=name), tensor) if name == COMPLETE:
+            return tensor.struct_info
+        case (ExternFunc(global_symbol=name), tensor, ShapeExpr() as shape) if name == USED:
+            return TensorStructInfo(shape, tensor.struct_info.dtype)
+        case _:
+            return None
 
 
 def call_growing(name: str, args: list[Any], info: TensorStructInfo) -> Call:
