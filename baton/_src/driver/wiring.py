@@ -29,6 +29,7 @@ from baton._src.relax.special_ops import SPECIAL_OPS
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.tensor_fields import tensor_field
 from baton._src.relax.text.infos import type_text
+from baton._src.relax.text.metadata import Metadata
 from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
 from baton._src.relax.types import StaticType
@@ -68,6 +69,7 @@ def wire() -> None:
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
     relax.Function.inlining = staticmethod(inline_functions)
     IRModule.standard = staticmethod(later("baton._src.driver.relay.prelude", "import_from_std"))
+    Metadata.of_tvm = staticmethod(later("baton._src.driver.tvm_names.node_json", "load_json"))
     IRModule.pickled = staticmethod(later("baton._src.driver.tvm_names.node_json", "pickled"))
     IRModule.relay_text = staticmethod(astext)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))

@@ -265,7 +265,8 @@ class Evaluator:
         return self.placed(self.at(node, lambda: action(operand)), node)
 
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
-        items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
+        # A tuple written here is Relax's; one of the Python code around (constants of the metadata) is indexed now.
+        items = isinstance(node.value, (ast.Tuple, ast.List)) and any(isinstance(v, GraphExpr) for v in owner)
         if items and isinstance(index, slice):
             return self.at(node, lambda: owner[index])
         if isinstance(owner, ShapeExpr):

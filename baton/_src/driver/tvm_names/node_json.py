@@ -16,6 +16,8 @@ from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.tvm_names.texts import is_relax, parse
 from baton._src.driver.wiring import node_text, wire
 from baton._src.ir.module import IRModule
+from baton._src.relax.nodes import Constant
+from baton._src.relax.text.metadata import CONSTANT, load_metadata
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.support.diagnostics import fail
 
@@ -45,8 +47,8 @@ def pickled(module: IRModule) -> tuple[Any, ...]:
 
 
 def load_json(json_str: str) -> Any:
-    """Load the output of `save_json`: baton's, or TVM's (Relay and Relax without kernels), with its Relay modules
-    typed.
+    """Load the output of `save_json`: baton's, or TVM's, with its Relay modules typed; or the metadata section of a
+    printed program, as its statement `metadata = tvm.ir.load_json(...)` does.
 
     `DiagnosticError`: `json-unknown` for anything else, `json-node` for nodes of TVM's that cannot be read.
     """
@@ -58,6 +60,8 @@ def load_json(json_str: str) -> Any:
     if isinstance(found, dict) and "nodes" in found:
         made = Document(found, {**SHARED, **RELAY, **RELAX}).read()
         return infer_type(made) if isinstance(made, IRModule) and not is_relax(made) else made
+    if isinstance(found, dict) and CONSTANT in found:
+        return {CONSTANT: [Constant(tensor) for tensor in load_metadata(json_str)[CONSTANT]]}
     return _read(found)
 
 

@@ -2,7 +2,8 @@
 
     metadata = tvm.ir.load_json('{"relax.expr.Constant": [{"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}]}')
 
-`data` is base64 of the little-endian bytes in row-major order.
+`data` is base64 of the little-endian bytes in row-major order. TVM prints its own table of nodes there, which is read,
+too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import base64
 import json
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +27,9 @@ MAX_BYTES = 1 << 34
 
 class Metadata:
     """Collects tensors while printing; each object once."""
+
+    of_tvm: ClassVar[Callable[[str], Mapping[str, Any]]]
+    """Reads a section that TVM printed; bound by `driver.wiring`."""
 
     def __init__(self) -> None:
         self._index: dict[int, int] = {}
@@ -58,10 +63,14 @@ def _entry(tensor: NDArray) -> dict[str, Any]:
     }
 
 
-def load_metadata(text: str) -> dict[str, list[NDArray]]:
-    """The tensors of a metadata section; `DiagnosticError` (`script-metadata`) if it is damaged."""
+def load_metadata(text: str) -> Mapping[str, Any]:
+    """The tensors of a metadata section (TVM's: its nodes); `DiagnosticError` (`script-metadata`, `json-node`) if it is
+    damaged.
+    """
     try:
         found = json.loads(text)
+        if "nodes" in found:
+            return Metadata.of_tvm(text)
         entries = found.get(CONSTANT, [])
         return {CONSTANT: [_load(e) for e in entries]}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
