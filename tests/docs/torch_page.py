@@ -78,9 +78,9 @@ with torch.inference_mode():
   arithmetic, functions, products, convolutions, linear algebra, gradients. Inputs and results of exported programs are
   real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms of any length
   are products with small matrices; the length must be known.
-- Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
-  and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions and the ends of loops may depend on
-  elements; what such a loop carries keeps its shape.
+- Control flow that depends on tensors is imported: `torch.cond`, and `while_loop`, `scan` and `map` of any number of
+  iterations; up to 1024 steps of scans and maps are unrolled where their number is known. In TorchScript, conditions
+  and the ends of loops may depend on elements; what such a loop carries keeps its shape.
 - Quantised models of PT2E and torchao (`quantized_decomposed`, `_int_mm`; a scale for the tensor, a channel, a token or
   a group) become integers with scales. So do those of eager mode (`torch.ao.quantization`: static, and dynamic
   `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Recurrent layers of

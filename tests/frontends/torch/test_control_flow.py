@@ -79,6 +79,38 @@ def test_open_sizes() -> None:
         assert_same(model(as_array(rows)), module(rows), str(rows.shape))
 
 
+class Summed(nn.Module):
+    """Sums of rows and what comes before them, real and complex."""
+
+    def forward(self, x: Any) -> Any:
+        def step(carried: Any, row: Any) -> Any:
+            total, turned = carried
+            return (total + row, turned * 1j), (total * row, turned + row)
+
+        z = torch.complex(x[0], x[0] + 1)
+        (total, turned), (products, sums) = scan(step, (torch.zeros(x.shape[1]), z), x)
+        return total, products, torch.view_as_real(turned), torch.view_as_real(sums)
+
+
+def test_scans_of_open_length() -> None:
+    """They were refused: steps were unrolled."""
+    sizes = {0: torch.export.Dim("rows"), 1: torch.export.Dim("columns")}
+    model = baton.compile(torch.export.export(Summed(), (ROWS,), dynamic_shapes=(sizes,)), opt_level=1)
+    for rows in (ROWS, floats(7, 2), floats(1, 5)):
+        assert_same(model(as_array(rows)), Summed()(rows), str(rows.shape))
+
+
+class Mapped(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch_map(lambda row, total: row * total, x, x.sum(0))
+
+
+def test_more_steps_than_are_unrolled() -> None:
+    rows = floats(1030, 2)
+    model = baton.compile(torch.export.export(Mapped(), (rows,)), opt_level=0)
+    assert_same(model(as_array(rows)), [rows * rows.sum(0)], "mapped")
+
+
 @pytest.mark.parametrize("make", [Chosen, Repeated])
 def test_torch_compile(make: Any) -> None:
     torch._dynamo.reset()

@@ -235,3 +235,24 @@ def test_scans_of_open_length() -> None:
     for x in (given, floats(8, 8), floats(1, 2), floats(0, 3)):
         found = [torch.from_numpy(np.asarray(r)) for r in compiled(x)]
         torch.testing.assert_close(found, list(Scanned()(x)), rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+class Averaged(nn.Module):
+    """Windows that hang over the border, where that counts, and where sums are divided by a number."""
+
+    def forward(self, x: Any) -> Any:
+        average = functional.avg_pool2d
+        return average(x, 3, 2, 1, True), average(x, (2, 3), 3, (1, 0), True), average(x, 2, 3, 1, True, True, 5)
+
+
+def test_averages_of_open_size_rounded_up() -> None:
+    """They were refused: how many elements each window has was computed when importing. PyTorch leaves sizes open of
+    which as many elements remain behind the last window."""
+    open_size = torch.export.Dim.AUTO
+    exported = torch.export.export(
+        Averaged(), (floats(2, 3, 8, 7),), dynamic_shapes=({2: open_size, 3: open_size},), strict=False
+    )
+    compiled = baton.compile(exported, opt_level=1)
+    for given in (floats(2, 3, 8, 7), floats(2, 3, 5, 10)):
+        found = [torch.from_numpy(np.asarray(r)) for r in compiled(given)]
+        torch.testing.assert_close(found, list(Averaged()(given)), rtol=1e-5, atol=1e-6)

@@ -13,14 +13,15 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair, Part
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.truths import Truth
-from baton._src.ir.tensor_info import TensorInfo
-from baton._src.values.dtype import BOOL
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.tir.expr import AnyDim
+from baton._src.values.dtype import BOOL, INT64
 
 Tensor = Value | Pair
 Region = Callable[..., list[Tensor]]
 """Writes a graph, given its operands; returns the results."""
 _MOST_STEPS = 1024
-"""Most iterations that are unrolled when their number is known."""
+"""Most iterations that are unrolled when their number is known; others are a loop."""
 
 
 def conditional(
@@ -58,17 +59,61 @@ def scanned(
     """`carried, row = combine(carried, rows)` for all rows along axis 0: returns the last carried values, and all
     rows.
     """
+    steps = node.sizes(_parts(xs)[0])[0]
+    if not isinstance(steps, int) or steps > _MOST_STEPS:
+        return _looped(node, combine, init, xs, additional, steps)
+    if not steps:
+        node.fail("there are no rows, of which it makes nothing")
     carried, rows = list(init), []
-    for step in range(_steps(node, xs)):
-        found = combine(*carried, *(_row(node, x, step) for x in xs), *additional)
+    for step in range(steps):
+        place = node.graph.constant(step, "int64")
+        found = combine(*carried, *(_row(node, x, place) for x in xs), *additional)
         carried = found[: len(init)]
         rows.append(found[len(init) :])
     return *carried, *_stacked(node, rows)
 
 
 def mapped(node: AtenNode, body: Region, xs: Sequence[Tensor], additional: Sequence[Any] = ()) -> tuple[Tensor, ...]:
-    rows = [body(*(_row(node, x, step) for x in xs), *additional) for step in range(_steps(node, xs))]
-    return _stacked(node, rows)
+    return scanned(node, body, (), xs, additional)
+
+
+def _looped(
+    node: AtenNode, combine: Region, init: Sequence[Tensor], xs: Sequence[Tensor], additional: Sequence[Any],
+    steps: Dim,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The scan as a loop over (go on?, place, carried values, rows so far), which knows the number of steps when it
+    runs. Bodies keep the shapes of what is carried, and all rows have the shape of the first."""
+    g, count = node.graph, len(_parts(init))
+
+    def run(place: Value, carried: Sequence[Value]) -> list[Value]:
+        return _parts(combine(*_joined(carried, init), *(_row(node, x, place) for x in xs), *additional))
+
+    def state(place: Value, carried: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
+        return [g.call("less", place, g.dims(steps)), place, *carried, *rows]
+
+    def turn(given: list[Value]) -> list[Value]:
+        _, place, *parts = given
+        found = run(place, parts[:count])
+        longer = [
+            g.call("concat", (rows, g.call("expand_dims", row, axis=(0,))), axis=0)
+            for rows, row in zip(parts[count:], found[count:], strict=True)
+        ]
+        return state(g.call("add", place, g.constant(1, "int64")), found[:count], longer)
+
+    kept = [v.info for v in _parts(init)]
+    first = [TensorInfo((), INT64), *kept]
+    rows = [v.info for v in g.rehearse(first, lambda given: run(given[0], given[1:]))][count:]
+    none = [g.broadcast_to(g.constant(0, row.dtype), (0, *_sizes(node, row))) for row in rows]
+    infos = [TensorInfo((), BOOL), *first, *(TensorInfo((AnyDim(), *_sizes(node, row)), row.dtype) for row in rows)]
+    whole = [None] * len(first) + [None] + [TensorInfo((steps, *_sizes(node, row)), row.dtype) for row in rows]
+    found = g.loop(state(g.constant(0, "int64"), _parts(init), none), infos, turn, whole)
+    return tuple(_joined(found[2:], node.results))
+
+
+def _sizes(node: AtenNode, row: TensorInfo) -> tuple[Dim, ...]:
+    if row.shape is None or not node.graph.knows_sizes(row):
+        node.fail("the sizes of what a step gives are known only inside of it", code="torch-dynamic")
+    return row.shape
 
 
 def _parts(values: Iterable[Tensor]) -> list[Value]:
@@ -88,15 +133,7 @@ def _flag(node: AtenNode, value: Any) -> Value:
     return node.graph.reshape(plain, ()) if plain.rank else plain
 
 
-def _steps(node: AtenNode, xs: Sequence[Tensor]) -> int:
-    count = node.known(node.sizes(_parts(xs)[0])[0], "the number of steps")
-    if not 0 < count <= _MOST_STEPS:
-        node.fail(f"{count} steps would be unrolled; 1 to {_MOST_STEPS} are supported", help="use torch.while_loop")
-    return count
-
-
-def _row(node: AtenNode, x: Tensor, step: int) -> Tensor:
-    place = node.graph.constant(step, "int64")
+def _row(node: AtenNode, x: Tensor, place: Value) -> Tensor:
     return _joined([node.graph.call("take", part, place, axis=0) for part in _parts([x])], [x])[0]
 
 

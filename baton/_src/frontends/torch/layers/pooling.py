@@ -12,6 +12,8 @@ from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.padding import pad
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
+from baton._src.ops.dims import DimMath
+from baton._src.ops.windows import window_extent
 from baton._src.values.tensor import AnyArray
 
 
@@ -60,12 +62,17 @@ def _places(
     chosen = g.cast(g.call("argmax", g.call("stack", tuple(parts), axis=0), axis=0, keepdims=False), "int64")
     place = g.constant(0, "int64")
     for axis, (d, n, s, p) in enumerate(zip(dilation, counts, stride, padding, strict=True)):
-        corners = g.call("arange", start=-p, stop=n * s - p, step=s, dtype="int64")
-        corners = g.reshape(g.of_shape(corners, (n,)), (n, *(1,) * (rank - 1 - axis)))
+        corners = g.reshape(_corners(node, n, s, p), (n, *(1,) * (rank - 1 - axis)))
         steps = g.call("take", g.constant(np.array(taps)[:, axis] * d, "int64"), chosen, axis=0)
         before = g.call("multiply", place, g.dims(node.sizes(x)[axis - rank]))
         place = g.call("add", before, g.call("add", steps, corners))
     return place
+
+
+def _corners(node: AtenNode, count: Dim, stride: int, border: int) -> Value:
+    """Where windows start along an axis."""
+    corners = node.graph.call("arange", start=-border, stop=count * stride - border, step=stride, dtype="int64")
+    return node.graph.of_shape(corners, (count,))
 
 
 def _bordered(node: AtenNode, x: Value, before: Sequence[int], whole: Sequence[Dim], number: float) -> Value:
@@ -82,7 +89,7 @@ def average_pool(rank: int) -> Converter:
         ceil_mode: bool, count_include_pad: bool, divisor: int | None = None,
     ) -> Value:  # fmt: skip
         if divisor is not None:
-            return _shares(node, _sums(node, x, rank, kernel, stride, padding), divisor)
+            return _shares(node, _sums(node, x, rank, kernel, stride, padding, ceil_mode), divisor)
         if ceil_mode and count_include_pad and any(padding):
             return _with_borders(node, x, rank, kernel, stride, padding)
         return _pool(
@@ -92,38 +99,49 @@ def average_pool(rank: int) -> Converter:
     return convert
 
 
+def _counts(
+    node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    ceil_mode: bool,
+) -> list[Dim]:  # fmt: skip
+    """How many windows there are along each axis."""
+    math, images = DimMath(node.graph.prover), node.sizes(x)[-rank:]
+    windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding))
+    return [window_extent(math, n, k, s, 1, p, p, ceil_mode) for n, k, s, p in zip(images, *windows, strict=True)]
+
+
 def _sums(
-    node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
-) -> Value:
+    node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    ceil_mode: bool,
+) -> Value:  # fmt: skip
     """The sums of all windows, which may hang over the border; means of whole numbers are floats."""
     g, sizes, strides = node.graph, spread_over(kernel, rank), spread_over(stride or kernel, rank)
-    counts = [node.known(n, "the size of the result") for n in node.results[0].shape[-rank:]]
+    counts = _counts(node, x, rank, kernel, stride, padding, ceil_mode)
     whole = [(n - 1) * s + k for n, s, k in zip(counts, strides, sizes, strict=True)]
     fine = x if x.dtype.is_float else g.cast(x, "float64")
     wide = _bordered(node, fine, spread_over(padding, rank), whole, 0)
     mean = _pool(node, wide, "avg", rank, sizes, strides, (0,) * rank, (1,), False, count_include_pad=True)
+    mean = g.of_shape(mean, (*node.sizes(x)[:-rank], *counts))
     sums = g.call("multiply", mean, g.scalar(int(np.prod(sizes)), mean))
     return sums if x.dtype.is_float else g.cast(g.call("round", sums), x.dtype)
 
 
-def _shares(node: AtenNode, sums: Value, divisors: AnyArray | int) -> Value:
+def _shares(node: AtenNode, sums: Value, divisors: Value | int) -> Value:
     """Of whole numbers without what is behind the point."""
-    below = node.graph.constant(divisors, sums.dtype)
-    return node.graph.call("divide" if sums.dtype.is_float else "trunc_divide", sums, below)
+    return node.graph.call("divide" if sums.dtype.is_float else "trunc_divide", sums, node.tensor(divisors, sums.dtype))
 
 
 def _with_borders(
     node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
 ) -> Value:
     """Means where borders count as elements, but not what windows reach beyond them."""
-    counts = [node.known(n, "the size of the result") for n in node.results[0].shape[-rank:]]
-    images = [node.known(n, "the size of an image") for n in node.sizes(x)[-rank:]]
-    elements = np.ones((), np.int64)
+    g, images, elements = node.graph, node.sizes(x)[-rank:], node.graph.constant(1, "int64")
+    counts = _counts(node, x, rank, kernel, stride, padding, True)
     windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding))
     for n, image, k, s, p in zip(counts, images, *windows, strict=True):
-        starts = np.arange(n) * s - p
-        elements = np.multiply.outer(elements, np.minimum(starts + k, image + p) - starts)
-    return _shares(node, _sums(node, x, rank, kernel, stride, padding), elements)
+        starts = _corners(node, n, s, p)
+        ends = g.call("minimum", g.call("add", starts, g.constant(k, "int64")), g.dims(image + p))
+        elements = g.call("multiply", g.reshape(elements, (*node.sizes(elements), 1)), g.call("subtract", ends, starts))
+    return _shares(node, _sums(node, x, rank, kernel, stride, padding, True), elements)
 
 
 def _pool(
