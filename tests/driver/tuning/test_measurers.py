@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from baton._src.driver.tuning import child as child_module
 from baton._src.driver.tuning import measurers
 from baton._src.driver.tuning.measurers import DaskMeasurer, LocalMeasurer
 from baton._src.driver.tuning.task import Outcome, Task, Trial
@@ -70,6 +71,8 @@ def test_what_raises_is_an_outcome(child: LocalMeasurer) -> None:
 FIRST_BAD = """
 import sys, pathlib, os, time
 mark = pathlib.Path(sys.argv[1])
+{before}
+print('ready', flush=True)
 for line in sys.stdin:
     if not mark.exists():
         mark.touch()
@@ -83,7 +86,7 @@ for line in sys.stdin:
 )
 def test_a_child_that_crashes_or_hangs_is_replaced(deed: str, says: str, tmp_path: object) -> None:
     """Guards the search: such a candidate costs itself only, and in bounded time."""
-    command = (sys.executable, "-c", FIRST_BAD.format(deed=deed), f"{tmp_path}/mark")
+    command = (sys.executable, "-c", FIRST_BAD.format(deed=deed, before=""), f"{tmp_path}/mark")
     measurer = LocalMeasurer(time_out=2.0, command=command)
     try:
         first, second = measurer.all([trial(), trial()])
@@ -92,6 +95,19 @@ def test_a_child_that_crashes_or_hangs_is_replaced(deed: str, says: str, tmp_pat
     assert says in first.error
     assert not first.is_right
     assert second.ratio == 0.5
+
+
+def test_starting_does_not_count(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards busy machines: importing the compiler there took longer than a trial may, and every trial failed."""
+    command = (sys.executable, "-c", FIRST_BAD.format(deed="pass", before="time.sleep(0.8)"), f"{tmp_path}/mark")
+    measurer = LocalMeasurer(time_out=0.5, command=command)
+    try:
+        assert measurer.one(trial()).ratio == 0.5
+        measurer.close()
+        monkeypatch.setattr(child_module, "STARTING", 0.1)
+        assert "did not start: no answer after" in measurer.one(trial()).error
+    finally:
+        measurer.close()
 
 
 def test_better_is_clearly_and_mostly() -> None:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+from onnx import helper
 from typer.testing import CliRunner
 
 import baton
+from baton import relay
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.jit import Machine
 from baton._src.codegen.llvm.module import _Jobs
@@ -21,6 +24,8 @@ from baton._src.driver.tuning import tune as tune_module
 from baton._src.driver.tuning.measurers import LocalMeasurer
 from baton._src.driver.tuning.search import Budget, neighbours, search
 from baton._src.driver.tuning.task import Outcome, Task, Trial
+from baton._src.driver.tuning.trial import difference
+from baton._src.driver.tuning.tune import WHOLE_ALLOWED
 from baton._src.driver.tuning_records.database import Database, Entry
 from baton._src.driver.tuning_records.place import Place
 from baton._src.driver.tuning_records.records import tunings
@@ -215,3 +220,33 @@ def test_tuning_has_to_be_on(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["tune", str(DIGITS)])
     assert result.exit_code == 1
     assert "tuning-off" in result.stderr
+
+
+def test_models_of_scalars_strings_and_dictionaries_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards inputs and outputs as users see them: a tensor without axes became one with an axis."""
+    monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tune_module, "WHOLE_SECONDS", 0.01)
+    options: dict[str, Any] = {"trials": 0, "database": tmp_path / "mine.sqlite"}
+    x = relay.var("x", shape=(), dtype="float32")
+    assert baton.tune(relay.Function([x], relay.exp(x)), {"x": np.float32(1)}, **options).after > 0
+    classes = {"classlabels_strings": ["cat", "dog"]}
+    scorer: dict[str, Any] = {"coefficients": [1.0, -1.0], "intercepts": [0.0, 0.5], **classes}
+    learned = {"domain": "ai.onnx.ml"}
+    nodes = [
+        helper.make_node("LabelEncoder", ["x"], ["code"], keys_strings=["a"], values_floats=[2.0], **learned),
+        helper.make_node("LinearClassifier", ["code"], ["label", "scores"], **scorer, **learned),
+        helper.make_node("ZipMap", ["scores"], ["by_class"], **classes, **learned),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("label", "by_class")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 8, ["n", 1])], outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    assert baton.tune(model, {"x": [["a"], ["b"]]}, **options).after > 0
+
+
+def test_results_of_half_precision_may_differ_by_rounding() -> None:
+    """Guards whole models in bfloat16, whose results had to be the same bit for bit."""
+    one = np.array([1.0, 2.0], ml_dtypes.bfloat16)
+    near, far = (np.array([1.0, 2.0 + d], ml_dtypes.bfloat16) for d in (2**-6, 1.0))
+    assert difference(one, near, WHOLE_ALLOWED) < 1 < difference(one, far, WHOLE_ALLOWED)
+    assert difference(np.array([np.inf, 1.0]), np.array([np.inf, 2.0]), WHOLE_ALLOWED) > 1

@@ -6,8 +6,8 @@ model = baton.compile("model.onnx")
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -203,10 +203,15 @@ class Model:
             if set(feed) != self._expected:
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
-        inside, strings = (feed, StringTable({})) if self._border is None else self._border.enter(feed)
-        arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(inside)]
-        with using_strings(strings), self._limited(num_threads or self.num_threads):
-            return self._machine.profile(self.function, *arrays).records
+        with self.entered(feed) as values, self._limited(num_threads or self.num_threads):
+            return self._machine.profile(self.function, *values).records
+
+    @contextmanager
+    def entered(self, given: Sequence[Any]) -> Iterator[tuple[NDArray, ...]]:
+        """The inputs in order as the executable's function takes them; within the block it may be called on them."""
+        inside, strings = (given, StringTable({})) if self._border is None else self._border.enter(given)
+        with using_strings(strings):
+            yield tuple(NDArray(self._as_array(a, i)) for i, a in enumerate(inside))
 
     @property
     def stages(self) -> list[str]:

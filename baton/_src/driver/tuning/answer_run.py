@@ -15,7 +15,7 @@ from baton._src.driver.targets import chosen_target
 from baton._src.driver.tir.build import build
 from baton._src.driver.tuning.runs import NAME, LibraryRun, Run, Times
 from baton._src.driver.tuning.task import Task
-from baton._src.driver.tuning.trial import copies, difference, made, made_up, made_up_arrays
+from baton._src.driver.tuning.trial import ALLOWED, WINOGRAD_ALLOWED, copies, difference, made, made_up, made_up_arrays
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.runtime.timing import measure
@@ -86,7 +86,8 @@ def ran_library(run: LibraryRun, references: References) -> Times:
 def _check(way: _Compiled, arrays: Sequence[AnyArray], expected: Results) -> None:
     # The weight that Winograd's way reads is another array: results are those arguments that keep their shapes.
     pairs = [(a, b) for a, b in zip(expected, way.results(arrays)) if a.shape == b.shape]
-    apart = max((difference(a, b, way.by_winograd) for a, b in pairs), default=0.0)
+    allowed = WINOGRAD_ALLOWED if way.by_winograd else ALLOWED
+    apart = max((difference(a, b, allowed) for a, b in pairs), default=0.0)
     if apart > 1.0:
         raise fail("tuning-results", f"the results are {apart:.1f} times further apart than rounding allows")
 

@@ -18,6 +18,10 @@ from baton._src.support.dataclass import dataclass
 
 WORKER = (sys.executable, "-m", "baton._src.driver.tuning.worker")
 """The process that measures, as a command."""
+READY = "ready\n"
+"""What it says first, once it has imported the compiler."""
+STARTING = 120.0
+"""Seconds that may take, on a machine that others use as well."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class NoAnswer:
 
 
 class Child:
-    """The process `command`, started at the first request; one that died or took too long is replaced."""
+    """The process `command`, which says `READY` when it is and then answers lines. It is started at the first request;
+    one that died or took too long is replaced.
+    """
 
     def __init__(self, command: Sequence[str] = WORKER) -> None:
         self.command = tuple(command)
@@ -36,7 +42,9 @@ class Child:
         self._lock = threading.Lock()
 
     def answer(self, text: str, seconds: float) -> str | NoAnswer:
-        """The child's answer to the line `text`, or `NoAnswer` with the reason after at most `seconds`."""
+        """The child's answer to the line `text`, or `NoAnswer` with the reason after at most `seconds` (and, if it is
+        the first one, what starting takes).
+        """
         with self._lock:
             found = self._answer(text, seconds)
             if isinstance(found, NoAnswer):
@@ -44,31 +52,27 @@ class Child:
             return found
 
     def _answer(self, text: str, seconds: float) -> str | NoAnswer:
-        process = self._running()
+        process = self._process or self._started()
+        if isinstance(process, NoAnswer):
+            return process
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(text + "\n")
             process.stdin.flush()
         except OSError:
             return NoAnswer("the measuring process cannot be reached")
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return NoAnswer(f"no answer after {seconds:.0f} s")
-        line = process.stdout.readline()
-        if not line.endswith("\n"):
-            return NoAnswer(f"the measuring process died (status {process.wait()})")
-        return line
+        return _line(process, seconds)
 
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            pipe = subprocess.PIPE
-            environment = {**os.environ, "BATON_TUNING": "0"}
-            self._process = subprocess.Popen(
-                self.command, stdin=pipe, stdout=pipe, text=True, env=environment, encoding="utf-8"
-            )
-        return self._process
+    def _started(self) -> subprocess.Popen[str] | NoAnswer:
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "BATON_TUNING": "0"}
+        self._process = subprocess.Popen(
+            self.command, stdin=pipe, stdout=pipe, text=True, env=environment, encoding="utf-8"
+        )
+        said = _line(self._process, STARTING)
+        if isinstance(said, NoAnswer):
+            return NoAnswer(f"the measuring process did not start: {said.why}")
+        return self._process if said == READY else NoAnswer(f"the measuring process started with {said!r:.100}")
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -84,3 +88,14 @@ class Child:
         """End the process."""
         with self._lock:
             self._end()
+
+
+def _line(process: subprocess.Popen[str], seconds: float) -> str | NoAnswer:
+    """The next line that the process writes."""
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if not selector.select(seconds):
+            return NoAnswer(f"no answer after {seconds:.0f} s")
+    line = process.stdout.readline()
+    return line if line.endswith("\n") else NoAnswer(f"the measuring process died (status {process.wait()})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 from baton._src.driver.model.model import Model
 from baton._src.driver.tuning.task import Task
@@ -53,15 +54,14 @@ class Spent:
     writes: list[int]
 
 
-def spent(model: Model, arrays: Sequence[AnyArray], threads: int) -> dict[str, Spent]:
+def spent(model: Model, inputs: Sequence[Any], threads: int) -> dict[str, Spent]:
     """By kernel what runs of `model` spend in it. Only kernels of native functions are seen."""
-    values = tuple(NDArray(a) for a in arrays)
     steps = {step.kernel: step for plan in model.executable.natives.values() for step in plan.steps}
     machine = VirtualMachine(model.executable)
     best: dict[str, Spent] = {}
     pool = thread_pool()
     pool.have(threads)
-    with pool.limited(threads):
+    with model.entered(inputs) as values, pool.limited(threads):
         machine[model.function](*values)
         for _ in range(RUNS):
             for kernel, found in _one_run(machine, model, values, steps).items():

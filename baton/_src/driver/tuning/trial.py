@@ -7,7 +7,7 @@ from memory in a program, too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from itertools import cycle
 from typing import Any
@@ -42,7 +42,7 @@ SAMPLE = 2e-4
 """Seconds that one measurement should take, so that reading the clock does not count."""
 ALLOWED = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 """How far two ways of computing may be apart, relative to the largest result: other orders of summation."""
-WINOGRAD_ALLOWED = 1e-4
+WINOGRAD_ALLOWED = {name: max(most, 1e-4) for name, most in ALLOWED.items()}
 
 
 @dataclass(frozen=True)
@@ -159,15 +159,14 @@ def apart(ways: Sequence[Way], arrays: Sequence[AnyArray], writes: Sequence[int]
         values = way.arguments(arrays)
         way.kernel(*values)
         results.append([values[i].data for i in writes])
-    by_winograd = any(way.plan is not None for way in ways)
-    return max((difference(a, b, by_winograd) for a, b in zip(*results)), default=0.0)
+    allowed = ALLOWED if all(way.plan is None for way in ways) else WINOGRAD_ALLOWED
+    return max((difference(a, b, allowed) for a, b in zip(*results)), default=0.0)
 
 
-def difference(first: Any, second: Any, by_winograd: bool = False) -> float:
-    """How far two arrays are apart, 1.0 being what is allowed; infinite where NaNs or integers differ."""
-    if first.dtype.name not in ALLOWED:
+def difference(first: Any, second: Any, allowed: Mapping[str, float] = ALLOWED) -> float:
+    """How far two arrays are apart, 1.0 being what is allowed by dtype; infinite where NaNs or integers differ."""
+    if first.dtype.name not in allowed:
         return 0.0 if np.array_equal(first, second) else float("inf")
-    allowed = max(ALLOWED[first.dtype.name], WINOGRAD_ALLOWED if by_winograd else 0.0)
     a, b = first.astype(np.float64), second.astype(np.float64)
     finite = np.isfinite(a)
     if not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
@@ -175,7 +174,7 @@ def difference(first: Any, second: Any, by_winograd: bool = False) -> float:
     a, b = a[finite], b[finite]
     largest = float(np.abs(a).max(initial=0.0))
     most = float(np.abs(a - b).max(initial=0.0))
-    return most / (largest * allowed) if largest > 0 else float(most > 0)
+    return most / (largest * allowed[first.dtype.name]) if largest > 0 else float(most > 0)
 
 
 def _calls(way: Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:

@@ -10,7 +10,7 @@ is faster by a clear margin when both are measured in turns; and if the whole mo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from statistics import median
@@ -25,6 +25,7 @@ from baton._src.driver.tuning.kernels import Collector, Spent, spent, tasks
 from baton._src.driver.tuning.measurers import Measurer, measurer
 from baton._src.driver.tuning.search import Budget, Found, search
 from baton._src.driver.tuning.task import Task
+from baton._src.driver.tuning.trial import difference
 from baton._src.driver.tuning_records.database import Database, Entry
 from baton._src.driver.tuning_records.place import Place, database_path
 from baton._src.driver.tuning_records.records import Tunings
@@ -41,8 +42,8 @@ LEAST_SECONDS = 2.0
 """What a kernel gets at least, while there is time."""
 SLOWER, OFTEN = 1.01, 0.65
 """The whole model counts as slower from this ratio on, if that holds in this share of the rounds."""
-WHOLE_ALLOWED = 1e-3
-"""How far results of the whole model may be apart, relative to the largest."""
+WHOLE_ALLOWED = {"float64": 1e-10, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+"""How far results of the whole model may be apart, relative to the largest: errors of kernels add up."""
 WHOLE_SECONDS = 3.0
 WHOLE_ROUNDS = (7, 400)
 """Fewest and most rounds in which the model is measured before and after."""
@@ -126,13 +127,13 @@ def tune(
     missing = [spec.name for spec in before.inputs if spec.name not in given]
     if missing:
         raise fail("input-missing", f"input {missing[0]!r} is missing from the inputs that the model is measured with")
-    arrays = [np.ascontiguousarray(given[spec.name]) for spec in before.inputs]
-    work = tasks(collector, spent(before, arrays, threads), found_target, threads)
+    inputs = [given[spec.name] for spec in before.inputs]
+    work = tasks(collector, spent(before, inputs, threads), found_target, threads)
     report = Report(path)
     with measurer(dask) as ask:
         job = _Job(Database(path), Place.of(found_target, threads), ask, Budget(trials, end), report)
         job.run(work)
-    _judge(report, job, build, before, arrays)
+    _judge(report, job, build, before, inputs)
     return report
 
 
@@ -219,41 +220,40 @@ class _Job:
                     self.database.remove(self.place, key)
 
 
-def _judge(report: Report, job: _Job, build: _Build, before: Model, arrays: list[AnyArray]) -> None:
+def _judge(report: Report, job: _Job, build: _Build, before: Model, inputs: list[Any]) -> None:
     """Measure the whole model before and after; take everything back if it became slower or computes something else."""
     records = {k.found.task.key: k.found.record for k in report.kernels if k.found.record}
     after = build.consulting(Tunings(records).of) if records else before
-    apart = max((_apart(a, b) for a, b in zip(before(*arrays), after(*arrays))), default=0.0)
-    times = _in_turns((before, after), arrays)
+    pairs = zip(_arrays(before(*inputs)), _arrays(after(*inputs)), strict=True)
+    apart = max((difference(a, b, WHOLE_ALLOWED) for a, b in pairs), default=0.0)
+    times = _in_turns((before, after), inputs)
     report.before, report.after = median(times[0]), median(times[1])
     ratios = [a / b for b, a in zip(*times)]
     ratio, often = median(ratios), sum(r > 1 for r in ratios) / len(ratios)
-    if records and apart > WHOLE_ALLOWED:
-        report.undone = f"results of the whole model differ by {apart:.1e} of the largest"
+    if records and apart > 1.0:
+        report.undone = f"results of the whole model are {apart:.1f} times further apart than rounding allows"
     elif records and ratio > SLOWER and often > OFTEN:
         report.undone = f"the whole model takes {ratio:.2f} times as long"
     if report.undone:
         job.undo()
 
 
-def _apart(first: AnyArray, second: AnyArray) -> float:
-    """How far two results are apart, relative to the largest; 1 where NaNs or integers differ."""
-    if not np.issubdtype(first.dtype, np.floating):
-        return 0.0 if np.array_equal(first, second) else 1.0
-    a, b = first.astype(np.float64), second.astype(np.float64)
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
-        return 1.0
-    largest = float(np.nanmax(np.abs(a), initial=0.0))
-    return float(np.nanmax(np.abs(a - b), initial=0.0)) / (largest or 1.0)
+def _arrays(output: Any) -> Iterator[AnyArray]:
+    """The arrays of an output, those of sequences and dictionaries included."""
+    if isinstance(output, (list, dict)):
+        for item in output.values() if isinstance(output, dict) else output:
+            yield from _arrays(item)
+    else:
+        yield np.asarray(output)
 
 
-def _in_turns(models: tuple[Model, Model], arrays: list[AnyArray]) -> tuple[list[float], list[float]]:
+def _in_turns(models: tuple[Model, Model], inputs: list[Any]) -> tuple[list[float], list[float]]:
     """Seconds of runs of two models, round by round; which one comes first alternates."""
     times: tuple[list[float], list[float]] = ([], [])
     until = time.perf_counter() + WHOLE_SECONDS
     while len(times[0]) < WHOLE_ROUNDS[0] or (time.perf_counter() < until and len(times[0]) < WHOLE_ROUNDS[1]):
         for which in (0, 1) if len(times[0]) % 2 else (1, 0):
             begin = time.perf_counter()
-            models[which](*arrays)
+            models[which](*inputs)
             times[which].append(time.perf_counter() - begin)
     return times

@@ -1,5 +1,5 @@
-"""`python -m baton._src.driver.tuning.worker`: the measuring process. Each input line is a trial or run, each output
-line its answer.
+"""`python -m baton._src.driver.tuning.worker`: the measuring process. It says that it is ready; then each input line is
+a trial or run, each output line its answer.
 
 What crashes or hangs here costs one candidate: whoever waits for the line ends the process and starts another.
 """
@@ -11,6 +11,7 @@ import os
 import sys
 
 from baton._src.driver.tuning.answer_run import References, ran, ran_library
+from baton._src.driver.tuning.child import READY
 from baton._src.driver.tuning.runs import LibraryRun, Run, Times
 from baton._src.driver.tuning.task import Outcome, Trial
 from baton._src.driver.tuning.trial import Workshop, measured
@@ -40,6 +41,8 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # other output goes to standard error
     workshop, references = Workshop(), References()
+    out.write(READY)
+    out.flush()
     for line in sys.stdin:
         is_run = "task" not in json.loads(line)
         found = times(line, references) if is_run else answer(line, workshop)
