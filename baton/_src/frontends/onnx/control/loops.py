@@ -16,6 +16,8 @@ UNROLL_NODES = 1 << 15
 """A loop may be unrolled if trip count times body size stays below this."""
 FEW_NODES = 1 << 12
 """A loop of more nodes than this, which take minutes to compile, is unrolled only if its iterations differ in sizes."""
+APART_NODES = 1 << 7
+"""The same for a loop that carries nothing: no iteration computes what the next one can go on with."""
 
 STACKED = 32
 """Most tensors that one call stacks."""
@@ -31,10 +33,11 @@ def loop(node: OnnxNode) -> Sequence[Value]:
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
     # What no iteration collects has the shape of what one would have: found where the loop is a function.
     empty = count == 0 and len(body.output) > 1 + len(carried)
+    kept = unchanged(body, body.input[2:], body.output[1:])
     if count is not None and always and not empty and _goes_on_alike(body):
-        if is_unrolled(node, count * len(body.node), carried, _iteration(node, body)):
+        if is_unrolled(node, count * len(body.node), carried, kept, _iteration(node, body)):
             return _unrolled(node, body, count)
-    return _recursive(node, body, trips, condition)
+    return _recursive(node, body, trips, condition, kept)
 
 
 def _iteration(node: OnnxNode, body: Any) -> Body:
@@ -42,9 +45,11 @@ def _iteration(node: OnnxNode, body: Any) -> Body:
     return lambda i, state: node.run_graph(body, dict(zip(names, [i, true, *state], strict=True)))
 
 
-def is_unrolled(node: OnnxNode, nodes: int, carried: Sequence[Value], run_body: Body) -> bool:
-    """Whether a loop of so many nodes in all its iterations is unrolled."""
-    return nodes <= FEW_NODES or (nodes <= UNROLL_NODES and not is_steady(node, carried, run_body))
+def is_unrolled(node: OnnxNode, nodes: int, carried: Sequence[Value], kept: Sequence[int], run_body: Body) -> bool:
+    """Whether a loop of so many nodes in all its iterations is unrolled; it keeps the carried values at these places as
+    they are."""
+    few = FEW_NODES if len(kept) < len(carried) else APART_NODES
+    return nodes <= few or (nodes <= UNROLL_NODES and not is_steady(node, carried, run_body))
 
 
 def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
@@ -74,7 +79,7 @@ def _goes_on_alike(body: Any) -> bool:
     return output in names
 
 
-def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
+def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None, kept: list[int]) -> list[Value]:
     """Import as a recursive function."""
     g = node.graph
     true = g.constant(np.array(True))
@@ -85,7 +90,7 @@ def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value 
         return _with_sequences(node, limit, start, carried, run_body)
 
     carried = [v for v in node.inputs[2:] if v is not None]
-    return apart(unchanged(body, body.input[2:], body.output[1:]), carried, _iteration(node, body), loop)
+    return apart(kept, carried, _iteration(node, body), loop)
 
 
 def _with_sequences(

@@ -47,15 +47,15 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     if steps == 0:
         return [*states, *_of_no_steps(node, states, sequences, axes)]
     true = g.constant(np.array(True))
+    kept = unchanged(body, body.input[: len(states)], body.output[: len(states)])
     if isinstance(steps, int):
         nodes = steps * len(body.node)
-        if is_unrolled(node, nodes, states, lambda i, inner: [true, *run_body(i, inner)]):
+        if is_unrolled(node, nodes, states, kept, lambda i, inner: [true, *run_body(i, inner)]):
             return _scanned_at_once(node, states, steps, run_body)
 
     def loop(carried: list[Value], run_body: Body) -> list[Value]:
         return repeated(node, g.dims(steps), true, carried, run_body)
 
-    kept = unchanged(body, body.input[: len(states)], body.output[: len(states)])
     outputs = apart(kept, states, lambda i, inner: [true, *run_body(i, inner)], loop)
     return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
 
