@@ -98,3 +98,9 @@ def test_integers_are_shrunk_by_real_numbers(dtype: str) -> None:
     (expected,) = onnxruntime_outputs(model, {"x": x})
     (found,) = baton.compile(model, num_threads=1).run({"x": x})
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_axes_that_count_as_one_may_be_beside_an_empty_one(name: str) -> None:
+    model = model_of([helper.make_node(name, ["x"], ["y"], axis=1)], [("x", [0, 4, 3])], opset=12)
+    assert np.asarray(baton.compile(model).run({"x": np.zeros((0, 4, 3), "float32")})[0]).shape == (0, 4, 3)

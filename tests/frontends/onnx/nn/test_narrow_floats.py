@@ -52,3 +52,15 @@ def test_the_scale_gives_the_dtype() -> None:
     for _, (result,) in in_both_languages(model, {"i0": X, "i1": OF_ROWS.astype("float32")}):
         assert result.dtype == np.float32
         np.testing.assert_allclose(result, wanted, rtol=2e-3, atol=1e-4)
+
+
+def test_scores_of_attention_are_wide() -> None:
+    """A score of float16 overflows before it is scaled."""
+    q, k, v = np.random.default_rng(0).standard_normal((3, 1, 3, 64)).astype("float16")
+    q[0, 1] = k[0, 2] = 99
+    model = model_of_node("MultiHeadAttention", [q, k, v], {"num_heads": 1}, [0, 1, 2], ["y"])
+    scores = q[0].astype("float32") @ k[0].astype("float32").T / 8
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = (weights / weights.sum(-1, keepdims=True)) @ v[0].astype("float32")
+    for _, (result,) in in_both_languages(model, {"i0": q, "i1": k, "i2": v}):
+        np.testing.assert_allclose(result[0].astype("float32"), wanted, rtol=4e-3, atol=1e-3)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.microsoft.fused import derived
+from baton._src.frontends.onnx.narrow import wide
 from baton._src.frontends.onnx.nn.quantization import matmul_integer
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.matrix import matmul
@@ -58,12 +59,16 @@ def attend(
 ) -> tuple[Value, Value]:
     """(softmax(q k' * scale + biases) v, the softmax); `sink` (heads): each head's extra score, which belongs to no
     key.
+
+    Narrow floats are widened until the end, as onnxruntime does: what they lose of a score, the softmax raises e to,
+    and a score that is not yet scaled may be beyond them.
     """
-    g = node.graph
+    g, dtype = node.graph, q.dtype
     size = dims_of(node, q, 4, "query")[-1]
     if not isinstance(size, int):
         node.fail("the size of a head must be known", code="onnx-dynamic")
     scale = float(node.attr("scale", 0.0)) or 1 / math.sqrt(size)
+    q, k, v = (wide(node, x) for x in (q, k, v))
     scores = g.call("matmul", q, g.transpose(k, (0, 1, 3, 2)))
     scores = g.call("multiply", scores, g.scalar(scale, scores))
     cap = float(node.attr("softcap", 0.0))
@@ -73,7 +78,7 @@ def attend(
     for bias in biases:
         scores = scores if bias is None else g.call("add", scores, g.cast(bias, scores.dtype))
     weights = g.call("nn.softmax", scores, axis=-1) if sink is None else _softmax_with(node, scores, sink)
-    return g.call("matmul", weights, v), weights
+    return g.cast(g.call("matmul", weights, v), dtype), g.cast(weights, dtype)
 
 
 def _softmax_with(node: OnnxNode, scores: Value, sink: Value) -> Value:

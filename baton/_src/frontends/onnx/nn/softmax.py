@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import INT64
@@ -21,7 +22,7 @@ def along_axis(kernel: Callable[[OnnxNode, Value, int], Value]) -> Converter:
             return kernel(node, x, axis)
         if shape is None:
             node.fail("the shape must be known: several axes count as one", code="onnx-dynamic")
-        return g.reshape(kernel(node, g.reshape(x, (*shape[:axis], -1)), axis), shape)
+        return g.reshape(kernel(node, g.reshape(x, (*shape[:axis], count_of(shape[axis:]))), axis), shape)
 
     return convert
 
