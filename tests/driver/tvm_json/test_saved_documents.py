@@ -232,7 +232,7 @@ def test_long_chains_take_no_stack() -> None:
         (lambda t: t.call(t.op("nn.conv2dd"), t.var("x", 2)), "did you mean nn.conv2d"),
         (lambda t: t.add("relay.Call", op=99, args=0, attrs=0), "(relay.Call): it refers to node '99', there are 2"),
         (lambda t: t.add("relay.TupleGetItem", tuple_value=t.var("x", 2)), "the field index is missing"),
-        (lambda t: t.add("tir.PrimFunc", body=0), "nodes of class tir.PrimFunc are not read"),
+        (lambda t: t.add("tir.Prefetch", buffer=0), "nodes of class tir.Prefetch are not read"),
         (lambda t: t.add("relay.Constant", data=3), "it holds tensor 3, there are 0"),
         (lambda t: t.add("relay.Tuple", fields=t.array("2")), "which contains it"),
         (

@@ -174,8 +174,8 @@ class Document:
             raise fail(
                 CODE,
                 f"node {number}: nodes of class {', '.join(unknown[:8])} are not read",
-                help="what is read: functions and modules of Relay and Relax without kernels (TIR); save the module "
-                "before lowering, or take its text: mod.astext(), mod.script()",
+                help="what is read: functions and modules of Relay, Relax and TIR; or take the text of the module: "
+                "mod.astext(), mod.script()",
             )
 
     def references(self, number: int) -> list[int]:

@@ -29,6 +29,12 @@ def _arithmetic(make: Any) -> Kind:
     return Kind(("a", "b"), lambda f: make(f.part("a", PrimExpr), f.part("b", PrimExpr)))
 
 
+def _variable(fields: Fields) -> Any:
+    """A scalar, or a pointer, whose type says to what."""
+    kind = fields.ref("type_annotation")
+    return tir.Var(fields.text("name"), kind if isinstance(kind, types.PointerType) else fields.dtype("dtype"))
+
+
 def _span(fields: Fields) -> Span:
     numbers = [max(fields.int(n), 1) for n in ("line", "end_line", "column", "end_column")]
     return Span(Source(str(fields.ref("source_name") or "<saved>")), *numbers)
@@ -83,7 +89,7 @@ SHARED: dict[str, Kind] = {
     "runtime.BoxFloat": Kind((), lambda f: float(_word(f))),
     "runtime.BoxBool": Kind((), lambda f: _word(f) in ("1", "true", "True")),
     "tir.Any": Kind((), lambda f: tir.AnyDim()),
-    "tir.Var": Kind(("name",), lambda f: tir.Var(f.text("name"), f.dtype("dtype"))),
+    "tir.Var": Kind(("name", "type_annotation"), _variable),
     "tir.SizeVar": Kind(("name",), lambda f: tir.SizeVar(f.text("name"), f.dtype("dtype"))),
     "tir.Add": _arithmetic(tir.Add),
     "tir.Sub": _arithmetic(tir.Sub),
@@ -92,6 +98,10 @@ SHARED: dict[str, Kind] = {
     "tir.FloorMod": _arithmetic(tir.FloorMod),
     "tir.Min": _arithmetic(tir.Min),
     "tir.Max": _arithmetic(tir.Max),
+    "PointerType": Kind(
+        ("element_type", "storage_scope"),
+        lambda f: types.PointerType(f.part("element_type", T), f.text("storage_scope")),
+    ),
     "PrimType": Kind((), lambda f: types.PrimType(f.dtype("dtype"))),
     "relay.TensorType": Kind(_refs("shape"), _tensor_type),
     "TupleType": Kind(_refs("fields"), lambda f: types.TupleType(f.items("fields", T))),

@@ -10,6 +10,7 @@ from baton._src.driver.tvm_json.document import Document
 from baton._src.driver.tvm_json.relax_kinds import RELAX
 from baton._src.driver.tvm_json.relay_kinds import RELAY
 from baton._src.driver.tvm_json.shared_kinds import SHARED
+from baton._src.driver.tvm_json.tir_kinds import TIR
 from baton._src.driver.tvm_names.node_table import from_table, to_table
 from baton._src.driver.tvm_names.param_names import names_beside, with_names
 from baton._src.driver.tvm_names.scripts import from_source
@@ -58,7 +59,7 @@ def load_json(json_str: str) -> Any:
     except (ValueError, TypeError, RecursionError):
         found = None
     if isinstance(found, dict) and "nodes" in found:
-        made = Document(found, {**SHARED, **RELAY, **RELAX}).read()
+        made = Document(found, {**SHARED, **RELAY, **RELAX, **TIR}).read()
         return infer_type(made) if isinstance(made, IRModule) and not is_relax(made) else made
     if isinstance(found, dict) and CONSTANT in found:
         return {CONSTANT: [Constant(tensor) for tensor in load_metadata(json_str)[CONSTANT]]}
