@@ -41,7 +41,8 @@ _UNCHANGED: frozenset[type] = frozenset({int, float, bool, str, type(None), Shap
 
 def contiguous(array: AnyArray) -> AnyArray:
     """The array itself if it is C-contiguous, aligned and in native byte order; otherwise a copy that is."""
-    if array.dtype.kind not in "biuf" and not is_extended(array.dtype):
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if (kind not in "biuf" or size > 8) and not is_extended(array.dtype):
         raise fail(
             "tensor-dtype",
             f"an array of dtype {array.dtype} is not a tensor",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,13 @@ def array_over(tensor: Any) -> npt.NDArray[Any]:
 
     Raises what NumPy raises if it is no tensor of the CPU, or of elements that nobody knows.
     """
+    # A view that PyTorch negates lazily (`x.conj().imag`): DLPack would pass on its memory, of the other sign.
+    negated: Callable[[], Any] | None = getattr(tensor, "resolve_neg", None)
+    source = tensor if negated is None else negated()
     try:
-        return np.from_dlpack(tensor)
+        return np.from_dlpack(source)
     except (BufferError, RuntimeError, TypeError):
-        found = _extended(tensor)
+        found = _extended(source)
         if found is None:
             raise
         return found

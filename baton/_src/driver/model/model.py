@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from baton._src.driver.model.border import border_of
+from baton._src.driver.model.given_array import given_array
 from baton._src.driver.model.memory_report import memory_report
 from baton._src.driver.model.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.driver.stages import Stages
@@ -26,7 +27,6 @@ from baton._src.runtime.timing import Record
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.values.convert import contiguous, from_host
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.string_table import StringTable, using_strings
 from baton._src.values.tensor import AnyArray, NDArray
@@ -139,7 +139,7 @@ class Model:
         return self._border.leave(found, strings)
 
     def _run_tensors(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
-        wanted = num_threads or self.num_threads or 0
+        wanted = (self.num_threads if num_threads is None else _threads(num_threads)) or 0
         if wanted > 1:
             thread_pool().have(wanted)
         native = self._native
@@ -163,23 +163,7 @@ class Model:
         return _flat(self._machine[self.function](*values))
 
     def _as_array(self, given: Any, index: int) -> AnyArray:
-        if type(given) is np.ndarray:
-            return contiguous(given)
-        value = from_host(given)
-        if isinstance(value, NDArray):
-            return value.data
-        if isinstance(given, (int, float, bool, list, tuple)):
-            dtype = self.inputs[index].dtype
-            if dtype.is_void:
-                help = "give an array if it is a tensor; a relax.VirtualMachine takes tuples and shapes too"
-                raise fail("value-mismatch", f"input {self._names[index]} is of no known dtype", help=help)
-            try:
-                return np.asarray(given, dtype.numpy)
-            except (ValueError, TypeError, OverflowError) as error:
-                raise fail(
-                    "value-mismatch", f"input {self._names[index]}: {given!r:.60} is not an array: {error}"
-                ) from error
-        raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is not an array")
+        return given_array(given, self._names[index], self.inputs[index].dtype)
 
     def _refuse_names(self, feed: Any) -> NoReturn:
         if not isinstance(feed, Mapping):
@@ -203,7 +187,7 @@ class Model:
             if set(feed) != self._expected:
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
-        with self.entered(feed) as values, self._limited(num_threads or self.num_threads):
+        with self.entered(feed) as values, self._limited(_threads(num_threads) or self.num_threads):
             return self._machine.profile(self.function, *values).records
 
     @contextmanager
@@ -253,6 +237,16 @@ class Model:
     def save(self, path: str | Path) -> None:
         """Write an artifact that loads without the compiler: `baton.load(path)`."""
         self.executable.save(path)
+
+    def __copy__(self) -> Model:
+        return Model(self.executable, self.function, self.num_threads, self._stages)
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        return self.__copy__()  # running a model changes nothing in it
+
+    def __reduce__(self) -> NoReturn:
+        help = "model.save(path) here and baton.load(path) there: an artifact is never a pickle"
+        raise fail("model-pickle", "a model cannot be pickled", help=help)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
