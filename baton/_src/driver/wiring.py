@@ -45,6 +45,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import values_of
 from baton._src.tir.intrinsics import INTRINSICS, intrinsic
 from baton._src.tir.text.printer import node_text as tir_text
+from baton._src.tir.text.scope import Scope
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -86,6 +87,7 @@ def wire() -> None:
     PIPELINES["static_shape_tuning"] = later(
         "baton._src.driver.tvm_names.relax.pipelines", "static_shape_tuning_pipeline"
     )
+    Scope.building = staticmethod(later("baton._src.script.ir_builder.tir_frames", "statements_for"))
     Pass.find = staticmethod(later("baton._src.driver.passes_by_name", "find_pass"))
     PassContext.unknown = staticmethod(later("baton._src.driver.passes_by_name", "name_unknown"))
     Pass.refuse = staticmethod(later("baton._src.driver.pass_languages", "refuse_foreign"))

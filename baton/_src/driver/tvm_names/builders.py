@@ -11,9 +11,8 @@ from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRew
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.script.decorators import PRIM_FUNC, TIR_MACRO, on_module
 from baton._src.script.ir_builder.relax_words import BUILDER_WORDS as RELAX_BUILDER_WORDS
-from baton._src.script.ir_builder.tir_words import BUILDER_WORDS
+from baton._src.script.ir_builder.tir_words import BUILDER_WORDS, SCRIPT_WORDS
 from baton._src.script.namespaces import ir_entries, relax_entries
-from baton._src.tir.script_names import SCRIPT_NAMES
 
 
 def relay_builders(namespace: str = "") -> Mapping[str, Any]:
@@ -52,7 +51,7 @@ def script_relax() -> Mapping[str, Any]:
 
 def script_tir() -> Mapping[str, Any]:
     """The contents of `from tvm.script import tir as T`."""
-    return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC, "macro": TIR_MACRO})
+    return _nested({**SCRIPT_WORDS, "prim_func": PRIM_FUNC, "macro": TIR_MACRO})
 
 
 def builder_relax() -> Mapping[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
@@ -122,6 +123,24 @@ class BlockFrame(TIRFrame):
             return
         holds = IntImm(BOOL, 1) if self.head.predicate is None else self.head.predicate
         add_statement(builder, BlockRealize(tuple(self.head.iter_values), holds, block))
+
+
+class BlockBeingRead(BlockFrame):
+    """The block of a script that calls a function of Python."""
+
+    def __init__(self, head: BlockHead) -> None:
+        super().__init__(head.name, no_realize=False)
+        self.head = head
+
+    def close(self, builder: IRBuilder) -> None:
+        """Nothing: who reads the script takes the statements."""
+
+
+@contextmanager
+def statements_for(head: BlockHead) -> Iterator[list[Stmt]]:
+    """The statements that a builder's words make meanwhile, and memory they allocate, for the block of this head."""
+    with IRBuilder(), BlockBeingRead(head) as frame:
+        yield frame.stmts
 
 
 class BlockInitFrame(TIRFrame):

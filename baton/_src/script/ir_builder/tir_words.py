@@ -46,6 +46,7 @@ from baton._src.tir.stmt import (
     While,
 )
 from baton._src.tir.text.read_expressions import extent_between
+from baton._src.tir.text.scope import ScriptWord
 from baton._src.tir.thread_axes import launch
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 
@@ -264,3 +265,15 @@ FRAME_WORDS: Mapping[str, Any] = MappingProxyType(
 
 BUILDER_WORDS: Mapping[str, Any] = MappingProxyType({**SCRIPT_NAMES, **FRAME_WORDS})
 """All words of `T` under a builder: those, and expressions."""
+
+
+def _built(name: str, *args: Any, **options: Any) -> Any:
+    """The builder's word where one is open (functions that a script calls build statements), else a refusal."""
+    words = BUILDER_WORDS if IRBuilder.is_in_scope() else SCRIPT_NAMES
+    return words[name](*args, **options)
+
+
+SCRIPT_WORDS: Mapping[str, Any] = MappingProxyType(
+    {**SCRIPT_NAMES, **{name: ScriptWord(_built, name) for name in FRAME_WORDS if name in SCRIPT_NAMES}}
+)
+"""All words of `T` in scripts: as Python sees them, those of statements build where a builder is open."""

@@ -52,12 +52,17 @@ def attribute(scope: Scope, node: ast.Attribute, owner: Any) -> Any:
 
 
 def call(scope: Scope, node: ast.Call, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """`callee(...)`, run now."""
+    """`callee(...)`, run now; the statements it builds are kept (`Scope.take_built`)."""
     own = isinstance(getattr(callee, "__self__", None), Node)
     if not callable(callee) or not (own or scope.is_trusted):
         raise scope.error(node, "tir-call", f"{described(callee)} cannot be called in a PrimFunc")
     try:
-        return callee(*args, **kwargs)
+        if not scope.blocks:
+            return callee(*args, **kwargs)
+        with Scope.building(scope.blocks[-1]) as built:
+            found = callee(*args, **kwargs)
+        scope.built += built
+        return found
     except (DiagnosticError, InternalError, PoisonedError):
         raise
     except Exception as error:

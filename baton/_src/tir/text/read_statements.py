@@ -84,6 +84,13 @@ def _targets(node: ast.stmt) -> tuple[str, ...]:
 
 
 def _statement(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[None]:
+    yield _read(scope, node, out)
+    if scope.take_built():
+        help = "call it by itself, as a statement"
+        raise scope.error(node, "tir-syntax", "a function that builds statements is called within another one", help)
+
+
+def _read(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[None]:
     match node:
         case ast.Assign():
             yield read_assign(scope, node, out)
@@ -141,6 +148,8 @@ def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[No
             out.open(wrap)
             return
     found = yield value(scope, node.value)
+    for made in scope.take_built():
+        out.add(scope.at(node, made))
     if isinstance(found, Expansion):
         with scope.expanding(found):
             yield _read_into(scope, found.body, out)

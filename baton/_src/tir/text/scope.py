@@ -6,17 +6,17 @@ import ast
 import builtins
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.node import Node, set_note
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Source, Span
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.stmt import For, MatchBufferRegion
+from baton._src.tir.stmt import For, MatchBufferRegion, Stmt
 from baton._src.tir.text.slips import instead_of_name
 
 SpanOf = Callable[[ast.AST], Span | None]
@@ -75,6 +75,10 @@ class BlockFrame:
 class Scope:
     """The state of reading one function."""
 
+    building: ClassVar[Callable[[BlockFrame], AbstractContextManager[list[Stmt]]]] = lambda head: nullcontext([])
+    """The context in which functions of Python run: it collects the statements that they build for a block, as a
+    builder's words do (`T.buffer_store`, `with T.If(..)`). Bound by `driver.wiring`."""
+
     def __init__(
         self,
         source: Source,
@@ -99,6 +103,13 @@ class Scope:
         self.params: list[Any] = []
         self.attrs: dict[str, Any] = {}
         self.has_blocks = False
+        self.built: list[Stmt] = []
+        """Statements that functions of Python have built, not yet in the kernel."""
+
+    def take_built(self) -> list[Stmt]:
+        """The statements that functions of Python have built since this was asked."""
+        taken, self.built = self.built, []
+        return taken
 
     def buffers_of_blocks(self) -> list[Buffer]:
         """The buffers of the parameters, and those that the blocks being read allocate or view."""
