@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import children, post_order
 from baton._src.relax.nodes import Binding, DataflowBlock, Function, MatchCast, SeqExpr, Var, VarBinding
 
 
@@ -45,11 +45,14 @@ def used_vars(binding: Binding) -> list[Var]:
 
 
 def count_uses(function: Function) -> dict[Var, int]:
-    """How many bindings and results mention each variable."""
+    """How many bindings and results mention each variable; a binding of a branch, which contains others, only by its
+    condition."""
     found: dict[Var, int] = {}
     for binding in all_bindings(function):
-        for var in used_vars(binding):
-            found[var] = found.get(var, 0) + 1
+        value = binding.value if isinstance(binding, (VarBinding, MatchCast)) else None
+        for var in post_order(value, below=lambda n: () if isinstance(n, SeqExpr) else children(n)):
+            if isinstance(var, Var):
+                found[var] = found.get(var, 0) + 1
     for node in post_order(function):
         if isinstance(node, SeqExpr):
             for inner in post_order(node.body):

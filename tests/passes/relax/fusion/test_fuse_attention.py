@@ -9,8 +9,11 @@ import pytest
 
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.fusion.fuse_attention import FuseAttention
+from baton._src.relax.interpreter import Interpreter
 from baton._src.transform.passes import Sequential
+from baton._src.values.tensor import array
 from tests.passes.relax.programs import R, arrays, called, check, const, dim, program, tensor
+from tests.relax.build import load
 
 FUSED = Sequential([FuseAttention(), DeadCodeElimination()])
 ORDER = [0, 2, 1, 3]
@@ -127,3 +130,31 @@ def test_attention_as_onnx_defines_it(masked: bool) -> None:
     given = arrays((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4))
     after = check(FUSED, program(params, build), *given, np.arange(5)[:, None] % 2 == 0, rtol=1e-4)
     assert called(after) == (["attention", "where"] if masked else ["attention"])
+
+
+IN_AN_ARM = """
+from baton.script import ir as I, relax as R, tir as T
+@I.ir_module
+class M:
+    @R.function
+    def main(
+        c: R.Tensor((), "bool"), q: R.Tensor((2, 5, 4), "float32"), k: R.Tensor((2, 7, 4), "float32")
+    ) -> R.Tensor((2, 5, 4), "float32"):
+        if c:
+            scores = R.matmul(q, R.permute_dims(k, [0, 2, 1]))
+            r = R.matmul(R.nn.softmax(scores, axis=-1), k)
+        else:
+            r = q
+        return r
+"""
+
+
+def test_an_attention_in_an_arm() -> None:
+    """Guards loops and branches: what stands in an arm counted as used twice, there and by the branch."""
+    module = load(IN_AN_ARM)
+    fused = FUSED(module)
+    assert any(v.name_hint == "attention" for v in fused.functions)
+    rng = np.random.default_rng(0)
+    operands = [array(rng.standard_normal(shape).astype("float32")) for shape in ((2, 5, 4), (2, 7, 4))]
+    found, wanted = (Interpreter(m, {})["main"](array(np.array(True)), *operands) for m in (fused, module))
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)

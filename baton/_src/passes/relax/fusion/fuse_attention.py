@@ -20,10 +20,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from baton._src.analysis.bindings import all_bindings, used_vars
+from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
@@ -40,7 +39,7 @@ from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
@@ -94,16 +93,10 @@ class _Fuser(LookingRewriter):
 
     def enter_function(self, function: Function) -> None:
         super().enter_function(function)
+        self.uses = {**count_uses(function), **self.uses}  # functions around this one have counted all uses
         for binding in all_bindings(function):
             if isinstance(binding, VarBinding) and is_call(binding.value, "relax.permute_dims"):
                 self.moved.add(binding.value.args[0])
-            for var in used_vars(binding):
-                self.uses[var] = self.uses.get(var, 0) + 1
-        for node in post_order(function):
-            if isinstance(node, SeqExpr):
-                for var in post_order(node.body):
-                    if isinstance(var, Var):
-                        self.uses[var] = self.uses.get(var, 0) + 1
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         if is_call(value, "relax.matmul"):
