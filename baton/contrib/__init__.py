@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **submodules(
             "baton.contrib",
-            "cblas cc clang debugger dlpack download graph_executor graph_runtime mkl pickle_memoize popen_pool random relay_viz sparse tar utils",
+            "cblas cc clang debugger dlpack download graph_executor graph_runtime mkl pickle_memoize popen_pool random relay_viz sparse tar tvmjs utils",
         ),
     },
 )

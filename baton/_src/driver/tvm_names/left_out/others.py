@@ -103,7 +103,9 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "contrib": "peak",
         "": "utils",
     },
-    "baton makes code for the processors of processes, not for browsers": {"contrib": "tvmjs"},
+    "baton makes code for the processors of processes, not for browsers": {
+        "contrib.tvmjs": "export_runtime create_tvmjs_wasm",
+    },
     "print(schedule.mod.script()) shows schedules; contrib.relay_viz draws graphs": {"contrib": "tedd"},
     "names are made unique where they are printed; relax.BlockBuilder.get_unique_name makes them": {
         "ir": "supply",
