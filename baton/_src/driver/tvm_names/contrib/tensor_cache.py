@@ -101,7 +101,7 @@ class _Writer:
     def add(self, name: str, value: AnyArray, encode_format: str) -> None:
         dtype = str(DataType(value.dtype))
         data = (_halved(value) if encode_format == HALVED and dtype == "float32" else value).tobytes()
-        record = {"name": name, "shape": list(value.shape), "dtype": dtype, "format": encode_format}
+        record: Record = {"name": name, "shape": list(value.shape), "dtype": dtype, "format": encode_format}
         record["nbytes"] = len(data)
         if name in self.added:
             raise fail("tvm-format", f"there are two parameters {name!r}", kind=ValueError)
