@@ -17,10 +17,12 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
+from baton._src.lower.kernel_schedules.shared.apart import with_plain_indices
 from baton._src.lower.kernel_schedules.shared.arg_extrema import in_two_sweeps
 from baton._src.lower.kernel_schedules.shared.chains import vector_loop
 from baton._src.lower.kernel_schedules.shared.flushed_powers import flush_powers
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
+from baton._src.lower.kernel_schedules.shared.interleaved import interleaved
 from baton._src.lower.kernel_schedules.shared.kept_in_result import kept_in_result
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
@@ -162,6 +164,10 @@ def _only_of(opaque: Opaque, kernel: Kernel) -> set[Buffer]:
 
 def elementwise(stage: Stage, target: Target) -> st.Stmt:
     """The loops of an elementwise stage on its own."""
+    stage = with_plain_indices(stage)
+    beside = interleaved(stage, target)
+    if beside is not None:
+        return beside
     stage = merge_trailing(stage)
     work = expression_cost(stage.value) + len(stage.loads) + 1
     store = st.BufferStore(stage.buffer, stage.value, stage.indices)

@@ -38,6 +38,7 @@ _COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     tir.EQ: operator.eq, tir.NE: operator.ne, tir.LT: operator.lt, tir.LE: operator.le, tir.GT: operator.gt,
     tir.GE: operator.ge,
 }  # fmt: skip
+_DIVISIONS = (tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod)
 
 
 def fold(node: Any) -> Node | None:
@@ -67,9 +68,7 @@ def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
         if b.value not in (0, 1) and not isinstance(a, tir.IntImm):
             return None  # by far the most frequent case: an index times a stride, or plus an offset
     build = _BUILD.get(type(node))
-    if build is None or (
-        isinstance(b, tir.IntImm) and b.value == 0 and not isinstance(node, (tir.Add, tir.Sub, tir.Mul))
-    ):
+    if build is None or (isinstance(b, tir.IntImm) and b.value == 0 and isinstance(node, _DIVISIONS)):
         return None
     found = build(a, b)
     if type(found) is type(node) and found.a is a and found.b is b:
