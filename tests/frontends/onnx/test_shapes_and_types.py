@@ -204,3 +204,23 @@ def test_learned_models_without_their_numbers(op: str, attributes: Any, said: st
     model = model_of_node(op, (IMAGE[0, 0],), attributes, (0,), ("y",), domain="ai.onnx.ml", learning_opset=1)
     with pytest.raises(DiagnosticError, match=said):
         baton.compile(model)
+
+
+def test_integers_raised_by_floats_keep_their_digits() -> None:
+    """float32 holds integers up to 2**24 only."""
+    as_onnxruntime("Pow", (np.array([16777217, -3, 7]), np.array([1, 5, 0.5], "float32")))
+    as_onnxruntime("Pow", (np.array([16777217, 3], "int32"), np.array(1, "float32")))
+
+
+@pytest.mark.parametrize(("number", "found"), [(0.0, 0), (2.0, 1)])
+def test_places_in_a_scalar_have_no_axes(number: float, found: int) -> None:
+    """ONNX says (0, found); NumPy once gave (1, found), and so does onnxruntime."""
+    model = baton.compile(model_of([helper.make_node("NonZero", ["x"], ["y"])], [("x", [])]))
+    assert np.asarray(model.run({"x": np.float32(number)})[0]).shape == (0, found)
+
+
+def test_quantised_by_a_scale_of_integers() -> None:
+    x, scale = np.array([-7, 5, 90, 4000], "int32"), np.array(10, "int32")
+    model = model_of_node("QuantizeLinear", (x, scale, np.array(3, "int8")), {}, (0,), ["y"], domain="", opset=21)
+    for _, (result,) in in_both_languages(model, {"i0": x}):
+        np.testing.assert_array_equal(result, np.array([2, 3, 12, 127], "int8"))

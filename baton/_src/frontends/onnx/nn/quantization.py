@@ -61,8 +61,7 @@ def _along(node: OnnxNode, x: Value, scale: Value) -> Value:
 
 def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataType) -> Value:
     g = node.graph
-    if not x.dtype.is_float:
-        x = g.cast(x, "float32")
+    x, scale = (v if v.dtype.is_float else g.cast(v, "float32") for v in (x, scale))
     scale, zero = _parameters(node, x, scale, zero)
     if scale.rank <= 1:
         axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1

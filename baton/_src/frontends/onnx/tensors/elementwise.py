@@ -9,6 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.narrow import in_float32
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.values.dtype import FLOAT64
 
 
 def unary(op: str) -> Converter:
@@ -64,9 +65,10 @@ def power(node: OnnxNode) -> Value:
         return square if factors == 2.0 else node.graph.call("multiply", square, base)
     if base.dtype != exponent.dtype:
         # Integers are raised in the wider of the two types: in a narrower one what the result could hold would wrap.
-        wider = exponent.dtype.is_float or exponent.dtype.bits > base.dtype.bits
-        if not base.dtype.is_float and wider:
-            powered = node.graph.call("power", node.graph.cast(base, exponent.dtype), exponent)
+        # (By floats in float64: float32 would lose digits.)
+        if not base.dtype.is_float and (exponent.dtype.is_float or exponent.dtype.bits > base.dtype.bits):
+            wider = FLOAT64 if exponent.dtype.is_float else exponent.dtype
+            powered = node.graph.call("power", node.graph.cast(base, wider), node.graph.cast(exponent, wider))
             return node.graph.cast(powered, base.dtype)
         exponent = node.graph.cast(exponent, base.dtype)
     return node.graph.call("power", base, exponent)

@@ -68,7 +68,9 @@ def one_hot(node: OnnxNode) -> Value:
 
 
 def non_zero(node: OnnxNode) -> Value:
-    return node.graph.cast(node.graph.call("nonzero", node[0]), "int64")
+    """(axes, found): of a scalar, which has no axes, nothing is left but whether it is one."""
+    g, found = node.graph, node.graph.cast(node.graph.call("nonzero", node[0]), "int64")
+    return found if node[0].rank else g.call("strided_slice", found, axes=(0,), begin=(0,), end=(0,), strides=(1,))
 
 
 def reverse_sequence(node: OnnxNode) -> Value:
