@@ -19,6 +19,7 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.passes import Sequential
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import array
 from tests.at_length import seeds_at_length
 from tests.lower.native_control.test_native_control_flow import _leaves, module
@@ -137,6 +138,51 @@ def test_a_cast_that_fails_in_some_iteration() -> None:
                 main(*values)
         else:
             main(*values)
+
+
+SHAPED = """
+def main(
+    i: R.Tensor((), "int32"), s: R.Shape(["n", "m"]), x: R.Tensor((2, "n"), "float32"), y: R.Tensor(("k",), "float32")
+) -> R.Tuple(R.Tensor(dtype="float32", ndim=2), R.Tensor(dtype="float32", ndim=1), R.Shape(ndim=2)):
+    n = T.int64()
+    m = T.int64()
+    k = T.int64()
+    if R.less(i, R.const(1, "int32")):
+        r = (x, y, s)
+    else:
+        more = R.broadcast_to(R.sum(y), R.shape([2, m]))
+        less = R.subtract(i, R.const(1, "int32"))
+        r = M.main(less, R.shape([n + m, m + 1]), R.concat((x, more), axis=1), R.add(y, y))
+    return r
+"""
+
+
+def test_sizes_that_only_a_shape_tells() -> None:
+    program = module(SHAPED)
+    assert kernels(program)
+    values = [array(np.int32(5)), ShapeTuple((3, 0)), array(np.ones((2, 3), "f4")), array(np.ones(4, "f4"))]
+    found = VirtualMachine(relax_build(program))["main"](*values)
+    wanted = Interpreter(program, {})["main"](*values)
+    assert tuple(found[2]) == tuple(wanted[2]) == (13, 5)
+    for a, b in zip(found[:2], wanted[:2], strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), strict=True)
+
+
+def test_faults_inside() -> None:
+    """Guards that a kernel's fault in the second iteration ends the loop."""
+    place = "R.subtract(R.const(6, 'int32'), i)"
+    index = f"R.reshape(R.astype(R.multiply({place}, {place}), 'int64'), R.shape([1]))"
+    taken = f"row = R.take(rows, {index}, axis=0, mode='fast')\n        longer = "
+    program = module(CACHES.replace("longer = ", taken).replace("y), axis=0)", "R.add(y, row)), axis=0)"))
+    assert kernels(program)
+    main = VirtualMachine(relax_build(program))["main"]
+    values = given(5)
+    values[3] = array(np.zeros((2, 4), "float32"))
+    for _ in range(3):
+        with pytest.raises(DiagnosticError, match="index"):
+            main(*values)
+    values[0] = array(np.int32(0))
+    assert main(*values)[2].shape == (2, 4)
 
 
 NESTED = (

@@ -92,22 +92,21 @@ REFUSE = "vm.builtin.refuse"
 def read_steps(
     module: IRModule, own: GlobalVar, function: Function, prover: DimProver, callees: Mapping[str, Callee]
 ) -> Steps | None:
-    """The steps of `function`, or None if it needs the VM."""
+    """The steps of `function`, or None if it needs the VM. Results are not told if iterations change sizes."""
     parameters = parameters_of(p.struct_info_ for p in function.params)
     if parameters is None:
         return None
     reader = _Reader(module, own, function, parameters, prover, callees)
     try:
         run(reader.sequence(function.body, True, reader.steps))
-        results = reader.results()
+        results = () if any(r.sizes for r in reader.rounds) else reader.results()
     except NoValue:
         return None
-    rounds = tuple(reader.rounds)
-    if (rounds and not reader.leaves) or reader.open:
+    if results is None or (reader.rounds and not reader.leaves) or reader.open:
         return None
-    if results is None and not any(r.sizes for r in rounds):
-        return None
-    return Steps(tuple(reader.params), reader.steps, tuple(results or ()), rounds, parameters.sizes, reader.room)
+    return Steps(
+        tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds), parameters.sizes, reader.room
+    )
 
 
 def is_op(call: Call, name: str) -> bool:
