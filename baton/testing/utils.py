@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names
 
-_GPU = "tensorcore cublas mps cudagraph cuda cudnn opencl vulkan rocm metal"
-_ABSENT = "hexagon rpc micro cmsisnn corstone300 libtorch ethosn vitis_ai arm_dot openclml"
+_FEATURES = (
+    "llvm x86 arm_dot aarch64_sve x86_vnni x86_avx512 x86_amx gpu multi_gpu cuda opencl rocm metal vulkan tensorcore "
+    "cudnn cublas nccl nvptx cudagraph mps matrixcore openclml micro cutlass rpc ethosn ethosu libtorch mrvl hexagon "
+    "cmsisnn corstone300 vitis_ai"
+)
 
 HELPERS = {
     **names("driver.tvm_names.testing", "assert_allclose assert_prim_expr_equal check_numerical_grads main"),
     **names("driver.tvm_names.testing", "get_dtype_range strtobool echo nop"),
     **names("driver.tvm_names.pytest_marks", "parameter parameters fixture"),
     **names("driver.tvm_names.pytest_marks", "parametrize_targets enabled_targets device_enabled"),
-    **names("driver.tvm_names.pytest_marks", "exclude_targets known_failing_targets uses_gpu requires_gpu"),
-    **names("driver.tvm_names.pytest_marks", "requires_llvm requires_llvm_minimum_version requires_x86"),
-    **names("driver.tvm_names.pytest_marks", "requires_cuda_compute_version requires_package"),
+    **names("driver.tvm_names.pytest_marks", "exclude_targets known_failing_targets"),
+    **names("driver.tvm_names.pytest_marks", "skip_parameterizations xfail_parameterizations"),
     **names("driver.tvm_names.pytest_marks", "slow skip_if_32bit skip_if_wheel_test"),
-    **renamed("driver.tvm_names.pytest_marks", **{f"requires_{part}": "requires_gpu" for part in _GPU.split()}),
-    **renamed("driver.tvm_names.pytest_marks", **{f"requires_{part}": "requires_absent" for part in _ABSENT.split()}),
+    **names("driver.tvm_names.pytest_features", "Feature uses_gpu uses_multi_gpu is_ampere_or_newer"),
+    **names("driver.tvm_names.pytest_features", "requires_llvm_minimum_version requires_package"),
+    **names("driver.tvm_names.pytest_features", "requires_nvcc_version requires_cuda_compute_version"),
+    **names("driver.tvm_names.pytest_features", " ".join(f"requires_{name}" for name in _FEATURES.split())),
     **names("driver.tvm_names.compare_before_after", "CompareBeforeAfter"),
 }
 """The helpers, which `testing` itself has too."""

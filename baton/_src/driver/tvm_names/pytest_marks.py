@@ -5,14 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
-import importlib.util
+import inspect
 import os
-import platform
 import sys
 from collections.abc import Callable
 from typing import Any
-
-import llvmlite.binding as llvm
 
 from baton._src.driver.tvm_names.devices import device
 from baton._src.support.dataclass import dataclass
@@ -98,12 +95,17 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parametrize_targets(*args: Any) -> Any:
-    """Run a test with `target` and `dev` for each target given; only CPU targets exist here."""
-    pytest = importlib.import_module("pytest")
+    """Run a test with `target`, and `dev` if it takes that, for each target given; only CPU targets exist here."""
     if len(args) == 1 and callable(args[0]):
         return parametrize_targets("llvm")(args[0])
-    from_names = [(t, device_of(t)) for t in (args or ("llvm",)) if device_enabled(t)]
-    return pytest.mark.parametrize(("target", "dev"), from_names)
+
+    def decorate(test: Any) -> Any:
+        takes = [n for n in ("target", "dev") if n in inspect.signature(test).parameters]
+        rows = [tuple({"target": t, "dev": device_of(t)}[n] for n in takes) for t in args if device_enabled(t)]
+        mark = importlib.import_module("pytest").mark
+        return mark.parametrize(takes, rows)(test) if takes else test
+
+    return decorate
 
 
 def device_of(target: Any) -> Device:
@@ -133,60 +135,15 @@ def known_failing_targets(*args: str) -> Any:
     return (lambda function: mark(function)) if "llvm" in args else (lambda function: function)
 
 
-def requires_llvm(*args: Any) -> Any:
-    """A test that needs LLVM: always there."""
-    return args[0] if args and callable(args[0]) else (lambda function: function)
-
-
-def requires_gpu(*args: Any) -> Any:
-    """A test that needs a GPU is skipped: none is supported."""
-    pytest = importlib.import_module("pytest")
-    mark: Callable[[Any], Any] = pytest.mark.skip(reason="baton compiles for CPUs")
-    return mark(args[0]) if args else mark
-
-
-uses_gpu = requires_gpu
-
-
-def requires_absent(*args: Any, **options: Any) -> Any:
-    """A test that needs something that baton does not have is skipped."""
-    return _skip(*args, reason="baton has no such part")
-
-
-def requires_cuda_compute_version(major_version: int, minor_version: int = 0) -> Any:
-    """A test for certain GPUs is skipped."""
-    return requires_gpu()
-
-
-def requires_x86(*args: Any) -> Any:
-    """A test for x86 CPUs; skipped on others."""
-    here = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-    return requires_llvm(*args) if here else _skip(*args, reason="this is not an x86 CPU")
-
-
-def requires_llvm_minimum_version(major_version: int) -> Any:
-    """A test that needs this version of LLVM or a later one."""
-    found = llvm.llvm_version_info[0]
-    return requires_llvm() if found >= major_version else _skip(reason=f"LLVM is {found}, not {major_version}")
-
-
-def requires_package(*packages: str) -> Any:
-    """A test that imports packages; skipped where one is missing."""
-    missing = [name for name in packages if importlib.util.find_spec(name.partition(".")[0]) is None]
-    return _skip(reason=f"there is no package {', '.join(missing)}") if missing else requires_llvm()
-
-
 def slow(fn: Any) -> Any:
     """A test that takes long; skipped with SKIP_SLOW_TESTS in the environment."""
     asked = os.environ.get("SKIP_SLOW_TESTS", "").lower() in ("true", "1", "yes")
     return _skip(fn, reason="slow") if asked else fn
 
 
-def skip_if_32bit(fn: Any = None, reason: str = "not for 32 bits") -> Any:
+def skip_if_32bit(reason: str) -> Any:
     """A test for machines of 64 bits."""
-    if fn is None:
-        return lambda function: skip_if_32bit(function, reason)
-    return fn if sys.maxsize > 1 << 32 else _skip(fn, reason=reason)
+    return (lambda function: function) if sys.maxsize > 1 << 32 else _skip(reason=reason)
 
 
 def skip_if_wheel_test(fn: Any) -> Any:
@@ -199,3 +156,27 @@ def _skip(*args: Any, reason: str) -> Any:
     pytest = importlib.import_module("pytest")
     mark: Callable[[Any], Any] = pytest.mark.skip(reason=reason)
     return mark(args[0]) if args and callable(args[0]) else mark
+
+
+def skip_parameterizations(*skip_params: str, reason: str) -> Any:
+    """Skip a test for the values whose ids these are; the test takes `request`."""
+    return _for_ids(skip_params, reason, "skip")
+
+
+def xfail_parameterizations(*xfail_params: str, reason: str) -> Any:
+    """A test is expected to fail for the values whose ids these are; it takes `request`."""
+    return _for_ids(xfail_params, reason, "xfail")
+
+
+def _for_ids(ids: tuple[str, ...], reason: str, outcome: str) -> Any:
+    def decorate(test: Any) -> Any:
+        @functools.wraps(test)
+        def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
+            chosen = request.node.name.partition("[")[2].removesuffix("]")
+            if chosen in ids:
+                getattr(importlib.import_module("pytest"), outcome)(reason)
+            return test(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate

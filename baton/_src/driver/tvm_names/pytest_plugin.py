@@ -11,7 +11,23 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from baton._src.driver.tvm_names.pytest_marks import enabled_targets, group_of
+import pytest
+
+from baton._src.driver.tvm_names.pytest_features import FEATURES
+from baton._src.driver.tvm_names.pytest_marks import device_of, enabled_targets, group_of
+from baton._src.values.device import Device
+
+
+def pytest_configure(config: Any) -> None:
+    """Called by pytest before anything else: the marks of features are known."""
+    for feature in FEATURES.values():
+        config.addinivalue_line("markers", f"{feature.name}: uses {feature.long_name}")
+
+
+@pytest.fixture
+def dev(target: Any) -> Device:
+    """The device of the test's `target`."""
+    return device_of(target)
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
