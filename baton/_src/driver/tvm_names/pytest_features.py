@@ -138,8 +138,15 @@ def _features() -> Iterator[Feature]:
 FEATURES = {f"requires_{feature.name}": feature for feature in _features()}
 """The features by the names that scripts know."""
 
-uses_gpu = FEATURES["requires_gpu"](support_required="optional")
-uses_multi_gpu = FEATURES["requires_multi_gpu"](support_required="optional")
+
+def uses_gpu(func: Any) -> Any:
+    """Mark a test that uses a GPU where there is one; it is run."""
+    return FEATURES["requires_gpu"](func, support_required="optional")
+
+
+def uses_multi_gpu(func: Any) -> Any:
+    """Mark a test that uses GPUs where there are several; it is run."""
+    return FEATURES["requires_multi_gpu"](func, support_required="optional")
 
 
 def __getattr__(name: str) -> Feature:
