@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton import ir, te, tir
+from baton import ir, relax, relay, te, tir
 from baton._src.support.diagnostics import DiagnosticError
 
 X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
@@ -56,3 +56,14 @@ def test_reductions_are_made_by_their_parts() -> None:
     assert made.axis == (k,)
     with pytest.raises(DiagnosticError, match="has no value 2"):
         tir.Reduce(total, [k.var], [k], True, 2)
+
+
+def test_variables_are_made_of_those_of_others() -> None:
+    """Guards `vid`, which TVM's passes hand on: it became the name, and printing failed."""
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    for make in (relax.Var, relax.DataflowVar):
+        assert make(x.vid, relax.TensorStructInfo((3,), "float32")).name_hint == "x"
+    assert relay.Var(relay.var("a", shape=(1,)).vid).name_hint == "a"
+    a, wide = relay.var("a", shape=(1,)), relay.TensorType((2,))
+    changed = relay.VarWithFields(a, vid=a.vid, type_annotation=wide)
+    assert (changed.name_hint, changed.type_annotation) == ("a", wide)

@@ -203,6 +203,19 @@ class GraphExpr(BaseExpr):
         return None
 
 
+def variable_name(given: Any) -> str:
+    """The name of a new variable: a text, or that of another variable, which stands for TVM's `Id` (`var.vid`)."""
+    if isinstance(given, str):
+        return given
+    if (
+        isinstance(given, GraphExpr)
+        and given.is_variable
+        and isinstance(name := getattr(given, "name_hint", None), str)
+    ):
+        return name
+    raise fail("api", f"a variable is named by a text, not by {given!r}", help='e.g. "x"', kind=TypeError)
+
+
 @node
 class GlobalVar(GraphExpr):
     """The name of a function of the module. Identity matters within a module; equality of names across modules."""

@@ -154,7 +154,11 @@ class Schedule:
 def create_schedule(ops: Any) -> Schedule:
     """A schedule for the operations (or tensors) that a kernel is to compute."""
     given = list(ops) if isinstance(ops, Sequence) else [ops]
-    return Schedule([item.op if isinstance(item, Tensor) else item for item in given])
+    outputs = [item.op if isinstance(item, Tensor) else item for item in given]
+    wrong = next((item for item in outputs if not isinstance(item, Operation)), None)
+    if wrong is not None or not outputs:
+        raise refuse(f"a schedule is made for operations or tensors, such as C.op, not for {ops!r}")
+    return Schedule(outputs)
 
 
 def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | None = None) -> IterVar:

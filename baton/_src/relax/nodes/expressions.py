@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from baton._src.ir.array import Array
-from baton._src.ir.expr import GraphExpr, Operators, PrimExpr
+from baton._src.ir.expr import GraphExpr, Operators, PrimExpr, variable_name
 from baton._src.ir.node import Node, init_field, node
 from baton._src.relax.any_struct_info import StructInfo
 from baton._src.support.diagnostics import fail
@@ -145,7 +145,7 @@ class Var(Expr):
     name_hint: str
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
-        init_fields(self, span, _annotation(struct_info), name_hint=name_hint)
+        init_fields(self, span, _annotation(struct_info), name_hint=variable_name(name_hint))
 
     @property
     def vid(self) -> Var:
@@ -158,7 +158,7 @@ class DataflowVar(Var):
     """A variable visible only within its DataflowBlock."""
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
-        init_fields(self, span, _annotation(struct_info), name_hint=name_hint)
+        init_fields(self, span, _annotation(struct_info), name_hint=variable_name(name_hint))
 
 
 @node
@@ -260,6 +260,9 @@ class Call(Expr):
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, sinfo_args: Any = (), span: Span | None = None) -> None:
         found = Array(args)
+        if not isinstance(op, Node):
+            help = "an operator is called by its function in relax.op, a function of the module by its GlobalVar"
+            raise fail("relax-api", f"{op!r} cannot be called", span=span, help=help, kind=TypeError)
         for position, arg in enumerate(found):
             if not isinstance(arg, GraphExpr) and not _is_prim_func(arg):
                 raise fail(

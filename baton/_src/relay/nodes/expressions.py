@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.ir.array import Array
 from baton._src.ir.attrs import Attrs
-from baton._src.ir.expr import GraphExpr, Op, Operators
+from baton._src.ir.expr import GraphExpr, Op, Operators, variable_name
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.types import Type
 from baton._src.support.diagnostics import fail
@@ -46,6 +46,13 @@ class Constant(Expr):
         init_fields(self, span, data=data)
 
 
+def _annotation(given: Any) -> Type | None:
+    if given is None or isinstance(given, Type):
+        return given
+    help = "relay.TensorType((1, 3)); or relay.var(name, shape=(1, 3))"
+    raise fail("api", f"a variable is annotated with a type, not with {given!r}", help=help)
+
+
 @node
 class Var(Expr):
     """A local variable (`%name_hint` in text): free, or bound by a function, a let or a pattern."""
@@ -59,7 +66,7 @@ class Var(Expr):
     type_annotation: Type | None = None
 
     def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None) -> None:
-        init_fields(self, span, name_hint=name_hint, type_annotation=type_annotation)
+        init_fields(self, span, name_hint=variable_name(name_hint), type_annotation=_annotation(type_annotation))
 
     @property
     def vid(self) -> Var:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from baton._src.driver.wiring import wire
+from baton._src.ir.expr import variable_name
 from baton._src.ir.node import Node
 from baton._src.relay.nodes import (
     Call,
@@ -61,7 +62,7 @@ def VarWithFields(
     variable: Var, vid: Any = None, type_annotation: Any = None, virtual_device: Any = None, span: Any = None
 ) -> Var:
     """A variable (another one, if anything changes) of another name (`vid`) or type."""
-    name = None if vid is None or str(vid) == variable.name_hint else str(vid)
+    name = None if vid is None or variable_name(vid) == variable.name_hint else variable_name(vid)
     return _changed(variable, Var, name_hint=name, type_annotation=type_annotation, span=span)
 
 
