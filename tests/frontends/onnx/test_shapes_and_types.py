@@ -224,3 +224,11 @@ def test_quantised_by_a_scale_of_integers() -> None:
     model = model_of_node("QuantizeLinear", (x, scale, np.array(3, "int8")), {}, (0,), ["y"], domain="", opset=21)
     for _, (result,) in in_both_languages(model, {"i0": x}):
         np.testing.assert_array_equal(result, np.array([2, 3, 12, 127], "int8"))
+
+
+def test_places_of_bytes_count_from_the_end_of_a_longer_axis() -> None:
+    as_onnxruntime("OneHot", (np.array([-1, 3], "int64"), np.array(200), np.array([0, 1], "float32")))
+    places = np.array([-1, 3], "int8")
+    model = model_of_node("OneHot", (places, np.array(200), np.array([0, 1], "float32")), {}, (0,), ["y"], domain="")
+    for _, (result,) in in_both_languages(model, {"i0": places}):
+        assert result.argmax(-1).tolist() == [199, 3]

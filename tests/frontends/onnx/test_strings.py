@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 import baton
 from baton import relax
 from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
+from tests.frontends.onnx.models import model_of
 
 TEXT, FLOAT, INT = TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
 WORDS = helper.make_tensor("words", TEXT, [2], [b"a", b"b"])
@@ -186,6 +187,14 @@ BEYOND: list[tuple[str, Any, int, str]] = [
 @pytest.mark.parametrize(("node", "kind", "said"), [c[1:] for c in BEYOND], ids=[c[0] for c in BEYOND])
 def test_what_computes_on_strings_is_refused(node: Any, kind: int, said: str) -> None:
     assert said in refused(node, kind, baton.compile)
+
+
+def test_updates_that_would_be_sums_of_strings() -> None:
+    """Of their numbers, some other string."""
+    node = helper.make_node("ScatterElements", ["x", "at", "x"], ["y"], reduction="add", name="/s")
+    model = model_of([node], [("x", ([2], TEXT)), ("at", ([2], INT))])
+    with pytest.raises(baton.DiagnosticError, match="'/s': its reduction 'add' of strings"):
+        baton.compile(model)
 
 
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])

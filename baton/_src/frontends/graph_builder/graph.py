@@ -256,7 +256,7 @@ class GraphBuilder:
         attrs = definition.attrs(**attributes)
         given, infos, out = inferred(self, definition, given, attrs)
         fields = out.fields if isinstance(out, TupleInfo) else (out,)
-        known = folded(definition, given, attrs)
+        known = folded(definition, given, attrs, fields)
         if known is not None:
             return tuple(self.constant(array) for array in known)
         args = [self._argument(o) for o in given]

@@ -19,7 +19,7 @@ from baton._src.frontends.onnx.node import NOTHING
 from baton._src.frontends.onnx.nodes import Nodes, versions_of
 from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings
-from baton._src.frontends.onnx.supported import called, check_supported
+from baton._src.frontends.onnx.supported import called, check_expansion, check_supported
 from baton._src.support.diagnostics import fail
 from baton._src.values.meaning import STACK, is_map
 from baton._src.values.tensor import AnyArray
@@ -62,6 +62,7 @@ class Importer:
         """
         graph = self.model.graph
         check_supported(graph, self.functions)
+        check_expansion(graph, self.functions)
         if not graph.output:
             help = "list its results among the outputs of the graph"
             raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help=help)

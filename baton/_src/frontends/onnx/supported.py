@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from baton._src.frontends.onnx.functions import EXPANDED
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
-from baton._src.support.diagnostics import Diagnostic
+from baton._src.support.diagnostics import Diagnostic, fail
 from baton._src.support.operator_errors import UnsupportedOperatorError
 
 MAIN = ("", "ai.onnx")
 """The names of ONNX's own domain."""
+MOST_NODES = 1 << 20
+"""So many nodes a model may have with its functions inline."""
 
 
 def _of_microsoft(help: str, *names: str) -> dict[str, str]:
@@ -77,6 +80,23 @@ def all_nodes(graph: Any, functions: Mapping[FunctionKey, Any]) -> Iterator[Any]
                 if attribute.HasField("g"):
                     pending.append(attribute.g)
                 pending.extend(attribute.graphs)
+
+
+def check_expansion(graph: Any, functions: Mapping[FunctionKey, Any]) -> None:
+    """Refuse (`onnx-graph`) functions that call others so often that a small file becomes a graph without end."""
+    whole = ("", "", "")
+    own = {
+        key: Counter(called(n, n.op_type) for n in all_nodes(f, {})) for key, f in (*functions.items(), (whole, graph))
+    }
+    sizes: dict[FunctionKey, int] = {}
+    try:
+        for key in TopologicalSorter({k: counts.keys() & own.keys() for k, counts in own.items()}).static_order():
+            sizes[key] = sum(times * sizes.get(k, 1) for k, times in own[key].items())
+    except CycleError:
+        return  # told where the function is called, if it is
+    if sizes[whole] > MOST_NODES:
+        told = f"with its functions inline, the graph has {sizes[whole]} nodes"
+        raise fail("onnx-graph", told, help=f"{MOST_NODES} are supported at most: see which functions call which")
 
 
 def _unsupported(name: str, nodes: list[str]) -> Diagnostic:

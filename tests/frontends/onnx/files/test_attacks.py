@@ -251,3 +251,40 @@ def test_external_data_that_is_linked_to_as_the_model_is(tmp_path: Path) -> None
     (names / "w.bin").unlink()
     (names / "w.bin").symlink_to(tmp_path / "secret.bin")
     assert str(names) in refused(names / "model.onnx", "onnx-external")
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands"),
+    [
+        ("ConstantOfShape", [[1 << 20, 1 << 20]]),
+        ("Tile", [[[1, 2]], [1 << 20, 1 << 20]]),
+        ("Range", [0, 1 << 45, 1]),
+        ("OneHot", [[1, 2], 1 << 42, [0, 1]]),
+        ("Expand", [1, [1 << 20, 1 << 20]]),
+    ],
+)
+def test_results_of_a_few_numbers_are_not_made_when_importing(operator: str, operands: list[Any]) -> None:
+    """They took as much memory as the file asked for; now that is up to the run."""
+    weights = [weight(f"w{k}", np.array(o)) for k, o in enumerate(operands)]
+    node = helper.make_node(operator, [w.name for w in weights], ["y"])
+    main = relax.frontend.onnx.from_onnx(model_of([node], [], weights=weights))["main"]
+    assert sum(e.data.numpy().nbytes for e in post_order(main) if isinstance(e, relax.Constant)) < 1000
+
+
+def test_ranges_without_end() -> None:
+    weights = [weight(name, np.float32(v)) for name, v in (("a", 0), ("b", np.inf), ("c", 1))]
+    assert "never ends" in refused(
+        model_of([helper.make_node("Range", ["a", "b", "c"], ["y"])], [], weights=weights), "onnx-node"
+    )
+
+
+def test_functions_that_double_the_graph_again_and_again() -> None:
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("acme", 1)]
+    functions = [helper.make_function("acme", "f0", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], opsets)]
+    for k in range(1, 40):
+        calls = [helper.make_node(f"f{k - 1}", [a], [b], domain="acme") for a, b in (("a", "t"), ("t", "b"))]
+        functions.append(helper.make_function("acme", f"f{k}", ["a"], ["b"], calls, opsets))
+    model = model_of([helper.make_node("f39", ["x"], ["y"], domain="acme")], [("x", [2])])
+    model.functions.extend(functions)
+    model.opset_import.append(opsets[1])
+    assert f"{1 << 39} nodes" in refused(model, "onnx-graph")

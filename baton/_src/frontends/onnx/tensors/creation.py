@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.folding import is_large
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -35,7 +36,8 @@ def constant_of_shape(node: OnnxNode) -> Value:
         sizes = [d for d in dims if isinstance(d, int)]
         if any(d < 0 for d in sizes):
             node.fail(f"it is to have the shape {sizes}, sizes are 0 or more", code="op-shape")
-        return node.graph.constant(np.full(sizes, array.reshape(-1)[0], array.dtype))
+        if not is_large(sizes):
+            return node.graph.constant(np.full(sizes, array.reshape(-1)[0], array.dtype))
     return node.graph.broadcast_to(node.graph.constant(array.reshape(())), dims)
 
 
@@ -44,9 +46,10 @@ def range_(node: OnnxNode) -> Value:
     dtype = node[0].dtype
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
-        if not numbers[2]:
-            node.fail("a range with a step of 0 never ends")
-        return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
+        if not numbers[2] or not np.isfinite(numbers).all():
+            node.fail(f"a range from {numbers[0]} to {numbers[1]} in steps of {numbers[2]} never ends")
+        if not is_large([max(0, int((numbers[1] - numbers[0]) / numbers[2]))]):
+            return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
     ends = _ends(node)
     if ends is None:
         return _counted_range(node)

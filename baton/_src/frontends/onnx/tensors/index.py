@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
+from baton._src.values.meaning import PLAIN
 
 
 def from_the_front(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
@@ -35,14 +37,21 @@ def gather_nd(node: OnnxNode) -> Value:
 
 
 def scatter_elements(node: OnnxNode) -> Value:
-    axis = node.axis(0)
-    reduction = {"none": "update"}.get(str(node.attr("reduction", "none")), str(node.attr("reduction", "none")))
-    return node.graph.call("scatter_elements", node[0], node[1], node[2], axis=axis, reduction=reduction)
+    return node.graph.call("scatter_elements", node[0], node[1], node[2], axis=node.axis(0), reduction=_reduction(node))
 
 
 def scatter_nd(node: OnnxNode) -> Value:
-    reduction = {"none": "update"}.get(str(node.attr("reduction", "none")), str(node.attr("reduction", "none")))
-    return node.graph.call("scatter_nd", node[0], node[1], node[2], reduction=reduction)
+    return node.graph.call("scatter_nd", node[0], node[1], node[2], reduction=_reduction(node))
+
+
+def _reduction(node: OnnxNode) -> str:
+    """How an update meets the element that is there; strings, which are numbered, can only be replaced."""
+    given = str(node.attr("reduction", "none"))
+    if given == "none":
+        return "update"
+    if node[0].meaning is not PLAIN:
+        node.fail(f"its reduction {given!r} of strings is not supported", code="onnx-dtype", help=WITHOUT_STRINGS)
+    return given
 
 
 def where(node: OnnxNode) -> Value:
@@ -53,8 +62,8 @@ def one_hot(node: OnnxNode) -> Value:
     g, indices, values = node.graph, node[0], node[2]
     known = node[1].array
     depth: Dim = int(known.reshape(-1)[0]) if known is not None else node.size(1, "the depth")
-    if not indices.dtype.is_int:
-        indices = g.cast(indices, "int64")
+    if not indices.dtype.is_int or indices.dtype.bits < 32:  # narrow integers may not hold the depth
+        indices = g.cast(indices, INT64)
     wrapped = g.call("add", indices, g.dims(depth, indices.dtype))
     indices = g.call("where", g.call("less", indices, g.scalar(0, indices)), wrapped, indices)
     off = g.reshape(g.call("take", values, g.constant(0, "int64"), axis=0), ())
