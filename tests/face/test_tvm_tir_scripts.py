@@ -41,6 +41,13 @@ def chain_under_i(A: T.Buffer((128, 128), "float32"), C: T.Buffer((128, 128), "f
                 C[vi, vj] = B[vi // 16, vj // 16, vi % 16, vj % 16] + 1.0
 
 
+def test_buffers_in_brackets() -> None:
+    """Guards annotations as they were written once, in files where Python evaluates them."""
+    assert T.Buffer[(4, 3), "float32"].shape[1] == 3
+    assert T.Buffer[4, "int8"].dtype == "int8"
+    assert T.Buffer[4].dtype == "float32"
+
+
 def test_what_schedules_make_is_compared_and_traced() -> None:
     sch = tir.Schedule(chain, debug_mask="all")
     i, _ = sch.get_loops(sch.get_block("C", func_name="main"))

@@ -45,6 +45,8 @@ class GraphRuntime(ModuleFace):
         self.names = [spec.name for spec in self.input_specs]
         self.inputs: list[Any] = [None] * len(self.names)
         self.outputs: tuple[Any, ...] | None = None
+        self.zero_copy_outputs: dict[int, NDArray] = {}
+        """Tensors that runs write outputs to, whoever starts them."""
         self.bound = frozenset(executable.facts.get("bound", ()))
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -145,7 +147,6 @@ class GraphModule:
         if not isinstance(module, GraphRuntime):
             raise fail("api", "GraphModule takes what lib['default'](device) gives", help="lib = relay.build(...)")
         self.module = module
-        self._zero_copy_outputs: dict[int, NDArray] = {}
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, or several by name. Values are copied.
@@ -185,7 +186,7 @@ class GraphModule:
         if not fits or (dtype != "void" and target.dtype != dtype):
             message = f"output {name!r} is of shape {tuple(dims or ())} and {dtype}"
             raise fail("value-mismatch", f"{message}, the tensor of {target.shape} and {target.dtype}")
-        self._zero_copy_outputs[index] = target
+        self.module.zero_copy_outputs[index] = target
 
     def _set(self, key: Any, value: Any, copy: bool) -> None:
         index = self.module.index(key)
@@ -196,7 +197,7 @@ class GraphModule:
         if input_dict:
             self._set_named(input_dict)
         self.module.run()
-        for index, target in self._zero_copy_outputs.items():
+        for index, target in self.module.zero_copy_outputs.items():
             target.copyfrom(self.module.output(index))
 
     def get_num_outputs(self) -> int:

@@ -35,6 +35,10 @@ class Word:
 class ScriptWord(partial[Any]):
     """`T.name` as Python has it, outside of scripts: its first argument is the name."""
 
+    def __getitem__(self, key: Any) -> Any:
+        """`T.Buffer[(16,), "float32"]`, as it was written once: Python evaluates the annotation, too."""
+        return self(*key) if isinstance(key, tuple) and isinstance(key[-1], str) else self(key)
+
 
 @dataclass(frozen=True)
 class Expansion:
