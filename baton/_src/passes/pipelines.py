@@ -49,6 +49,7 @@ from baton._src.passes.relax.products.byte_products import ByteProducts
 from baton._src.passes.relax.products.einsum_products import EinsumProducts
 from baton._src.passes.relax.products.fake_quantize import FakeQuantize
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.products.fuse_transpose_matmul import FuseTransposeMatmul
 from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
 from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
 from baton._src.passes.relax.products.volumes_as_images import VolumesAsImages
@@ -85,6 +86,7 @@ def simplify() -> Pipeline:
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
+        FuseTransposeMatmul(most_rows=256),  # what is transposed by now is not constant; attention moves keys itself
         AppendInPlace(),  # concatenations of loops, while they are operators
         DeadCodeElimination(),  # what folding and merging left without users
     )

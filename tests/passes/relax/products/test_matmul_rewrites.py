@@ -10,6 +10,7 @@ from baton._src.passes.relax.bindings.topological_sort import TopologicalSort
 from baton._src.passes.relax.products.adjust_matmul_order import AdjustMatmulOrder
 from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
 from baton._src.passes.relax.products.expand_matmul_of_sum import ExpandMatmulOfSum
+from baton._src.passes.relax.products.fuse_transpose_matmul import FuseTransposeMatmul
 from baton._src.passes.relax.products.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from baton._src.passes.relax.products.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from baton._src.relax.nodes import Tuple
@@ -127,3 +128,22 @@ def test_sorting_keeps_uses_behind_bindings() -> None:
     assert orders["depth-first", "from-outputs"] == ["q", "q1", "p", "p1"]
     with pytest.raises(DiagnosticError, match="not one of"):
         TopologicalSort("sideways")
+
+
+@pytest.mark.parametrize(("m", "fused"), [(4, True), (5, False), (0, False)])
+def test_products_of_few_rows_read_transposed_weights_in_place(m: int, fused: bool) -> None:
+    """Guards what the default pipeline does: a transposed copy of the weights took seven times as long as one row's
+    product with them.
+    """
+    rows: Any = m or dim()
+    params = [tensor("x", rows, 8), tensor("w", 16, 8), tensor("y", 2, rows, 8), tensor("z", 2, 3, 8)]
+
+    def build(b: Any, x: Any, w: Any, y: Any, z: Any) -> Any:
+        first = b.emit(R.matmul(x, b.emit(R.permute_dims(w))))
+        return Tuple([first, b.emit(R.matmul(y, b.emit(R.permute_dims(z, [0, 2, 1]))))])
+
+    given = arrays((m or 4, 8), (16, 8), (2, m or 4, 8), (2, 3, 8))
+    after = check(FuseTransposeMatmul(most_rows=4), program(params, build), *given, rtol=1e-4)
+    assert (["nn.dense", "nn.batch_matmul"] if fused else ["matmul", "matmul"]) == [
+        name for name in called(after) if name in ("nn.dense", "nn.batch_matmul", "matmul")
+    ]
