@@ -134,7 +134,8 @@ def test_strings_and_dictionaries(tmp_path: Path) -> None:
     with np.load(tmp_path / "y.npz", allow_pickle=False) as written:
         assert written["label"].tolist() == ["cat", "dog"]
     np.savez(tmp_path / "objects.npz", x=np.array([["a"]], dtype=object))
-    assert "save strings as numpy.array(strings, str)" in refused("input-file", *run, "-i", tmp_path / "objects.npz")
+    said = refused("input-file", *run, "-i", tmp_path / "objects.npz")
+    assert "objects.npz holds arrays of objects\n  help: save strings as numpy.array(strings, str)" in said
     assert "label" in baton(*run, "--random").stdout
     assert "string" in baton("inspect", tmp_path / "classes.onnx").stdout
 
@@ -255,6 +256,12 @@ def test_terminals_without_unicode(artifact: Path) -> None:
     assert b"\\u2026" in done.stdout
 
 
+def test_help_by_its_short_name() -> None:
+    """Guards `-h`, which was no option."""
+    assert baton("-h").stdout == baton("--help").stdout
+    assert "--random" in baton("run", "-h").stdout
+
+
 def test_version() -> None:
     assert baton("--version").stdout.startswith("baton 0.")
 
@@ -344,6 +351,12 @@ def test_options_that_do_not_fit(script: Path) -> None:
     for wrong in ((), ("-i", "x.npz", "--random"), ("--random", "--threads", "0")):
         baton("run", script, *wrong, status=2)
     baton("tune", script, "--trials", "-1", status=2)
+
+
+def test_digits_that_are_no_numbers(script: Path) -> None:
+    """Guards against texts that Python calls digits and does not read as a number: an internal error."""
+    assert "got 'n=²'" in refused("option", "run", script, "--random", "--dim", "n=²")
+    assert "got '²'" in refused("option", "bench", script, "--threads", "²")
 
 
 def test_peers_that_do_not_take_the_model() -> None:

@@ -34,8 +34,9 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
         try:
             return {name: loaded[name] for name in loaded.files}
         except (ValueError, zipfile.BadZipFile, EOFError) as error:
-            help = WITHOUT_OBJECTS if "pickle" in str(error) else None
-            raise fail("input-file", f"{path} is damaged: {error}", help=help) from error
+            if "pickle" in str(error):
+                raise fail("input-file", f"{path} holds arrays of objects", help=WITHOUT_OBJECTS) from error
+            raise fail("input-file", f"{path} is damaged: {error}") from error
 
 
 def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:

@@ -87,7 +87,7 @@ def _parts(text: str) -> list[str]:
 
 def _thread_counts(texts: Sequence[str]) -> list[int]:
     """`["1", "2"]` as numbers."""
-    wrong = [t for t in texts if not t.isdigit() or int(t) < 1]
+    wrong = [t for t in texts if not t.isdecimal() or int(t) < 1]
     if wrong or not texts:
         given = ",".join(texts)
         raise fail("option", f"--threads takes integers of at least 1, got {given!r}", help="for example --threads 1,2")

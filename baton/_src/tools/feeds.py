@@ -76,7 +76,7 @@ def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
     found = {}
     for text in texts:
         name, _, number = text.partition("=")
-        if not name or not number.isdigit():
+        if not name or not number.isdecimal():
             raise fail("option", f"--dim takes NAME=SIZE, got {text!r}", help="for example --dim batch=8")
         found[name] = int(number)
     return found

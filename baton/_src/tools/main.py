@@ -32,6 +32,9 @@ VERBS = (
 )
 
 
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
 class VerbGroup(TyperGroup):
     """Lists verbs from the table; loads the one that is called."""
 
@@ -45,7 +48,7 @@ def load(verb: Verb) -> Any:
     """The real command of a verb."""
     module = importlib.import_module(f"baton._src.tools.{verb.module}")
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(verb.name)(getattr(module, verb.function))
+    single.command(verb.name, context_settings=_HELP)(getattr(module, verb.function))
     return typer.main.get_command(single)
 
 
@@ -56,6 +59,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings=_HELP,
 )
 
 

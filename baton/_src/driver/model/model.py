@@ -102,7 +102,8 @@ class Model:
     # --------------------------------------------------------------------------------------------- running
 
     def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[Any]:
-        """The outputs for the inputs given by name: NumPy arrays, or anything NumPy or DLPack can read.
+        """The outputs for the inputs given by name: arrays, anything that NumPy or DLPack reads as one, lists of
+        numbers.
 
         Outputs are arrays; of an ONNX model also lists of arrays (sequences) or of dictionaries (ZipMap). Strings are
         arrays or lists of strings.
@@ -171,13 +172,13 @@ class Model:
             help = f"give {{{example}}}, or call the model itself with the arrays in order: model(...)"
             raise fail("input-names", f"run takes arrays by name, not a {type(feed).__name__}", help=help)
         unknown = [str(n) for n in feed if n not in self._expected]
-        known = ", ".join(self._names)
+        known = f"the inputs are: {', '.join(self._names)}" if self._names else "it takes none"
         if unknown:
             near = get_close_matches(unknown[0], self._names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the inputs are: {known}"
+            hint = f"did you mean {near[0]!r}?" if near else known
             raise fail("input-unknown", f"the model has no input {unknown[0]!r}", help=hint)
         missing = [n for n in self._names if n not in feed]
-        raise fail("input-missing", f"input {missing[0]!r} is missing", help=f"the inputs are: {known}")
+        raise fail("input-missing", f"input {missing[0]!r} is missing", help=known)
 
     # ------------------------------------------------------------------------------------------ looking in
 
