@@ -1,10 +1,10 @@
 """The memory of the tensors of a function with control flow: its arguments, its results, or its workspace.
 
-The workspace begins with a few words (which half of the double buffers is current; whether to iterate again; the state
-of `native.interrupts`; sizes that change), followed by two buffers for each parameter that changes between iterations,
-then computed values, planned by lifetime. In the order of the steps, with the second branch of a choice after the
-first, a value lives from its first to its last use. If iterations change sizes, each has memory of its own for what it
-computes.
+The workspace begins with a few words (where the state is at present; whether to iterate again; the state of
+`native.interrupts`; sizes that change), followed by two buffers for each parameter that changes between iterations (by
+one, if a result can be the other), then computed values, planned by lifetime. In the order of the steps, with the
+second branch of a choice after the first, a value lives from its first to its last use. If iterations change sizes,
+each has memory of its own for what it computes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from baton._src.tir.operators import max as maximum
 from baton._src.values.dtype import INT64
 
 Size = int | PrimExpr
-HALF, AGAIN, POLL = 0, 1, 2
-"""The words at the start of the workspace; from `POLL` on those of `runtime.native.interrupts`."""
+WHERE, AGAIN, POLL = 0, 1, 2
+"""The words at the start of the workspace; from `POLL` on those of `runtime.native.interrupts`. The state is in the
+arguments (0), or in the first or the second buffers."""
 WORDS = POLL + POLL_WORDS
 """Their number; sizes that change follow them."""
 
@@ -50,8 +51,8 @@ WORDS = POLL + POLL_WORDS
 @dataclass(frozen=True, slots=True)
 class Place:
     """`space`: `argument`, `result`, `constant` (`at` is a number), `workspace` (a byte offset), `iteration` (one
-    in the memory of a single iteration), or `current` or `next` (a number: the half of a parameter's double buffer that
-    this iteration reads or writes).
+    in the memory of a single iteration), or `current` or `next` (a number: the memory of a parameter that this
+    iteration reads or writes).
     """
 
     space: str
@@ -60,8 +61,8 @@ class Place:
 
 @dataclass(slots=True)
 class Places:
-    """The place of each value (as given by `memory_of`); the double buffers as (offset, bytes); the number of words
-    at the start of the workspace; its size, and that of the memory of an iteration.
+    """The place of each value (as given by `memory_of`); the buffers of parameters as (offset, bytes of each); the
+    number of words at the start of the workspace; its size, and that of the memory of an iteration.
     """
 
     of: dict[Value, Place] = field(default_factory=dict)
@@ -87,7 +88,7 @@ def find_places(steps: Steps) -> Places:
         size = aligned(byte_count(param.info if stretch is None else stretch.memory(index, param.info)))
         places.of[param] = Place("current", index)
         places.buffers[index] = (places.total, size)
-        places.total = _sum(places.total, _sum(size, size))
+        places.total = _sum(places.total, size if stretch is not None else _sum(size, size))
     homes = _homes(steps, places)
     _plan(steps, places, homes)
     return places

@@ -36,7 +36,7 @@ class ChunkWriter(KernelWriter):
             copy_bytes(self.place_address(Place("result", k)), self.address(params[i]), params[i].info)
             for k, i in enumerate(self.chunk.states)
         ]
-        return [IfThenElse(BufferLoad(self.full, ()), SeqStmt(tuple(moves)))]
+        return [IfThenElse(BufferLoad(self.full, ()), self.with_state(SeqStmt(tuple(moves))))]
 
     def repeat(self, step: Repeat) -> list[Stmt]:
         """Store this iteration's rows behind those before it, and go on; if there is no room for them, note that."""

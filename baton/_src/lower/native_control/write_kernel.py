@@ -1,13 +1,14 @@
 """Write the steps of a function as one TIR function, which calls the kernels with addresses in its workspace.
 
-again[0] = 1
-while again[0]:
-    again[0] = 0
-    kernel_a(current(x), workspace + 256)
-    if workspace[256]:
-        memcpy(result, ...)
-    else:
-        kernel_b(current(x), next(x)); half[0] ^= 1; again[0] = 1
+where = 0; again = 1
+while again:
+    again = 0
+    let current = (argument, workspace + 64, workspace + 128)[where], next = ...:
+        kernel_a(current, workspace + 256)
+        if workspace[256]:
+            memcpy(result, ...)
+        else:
+            kernel_b(current, next); where = where == 1 ? 2 : 1; again = 1
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.native_control.parameters import over
-from baton._src.lower.native_control.places import AGAIN, HALF, POLL, Place, Places, Size, as_expr
+from baton._src.lower.native_control.places import AGAIN, POLL, WHERE, Place, Places, Size, as_expr
 from baton._src.lower.native_control.steps import (
     Check,
     Choose,
@@ -42,7 +43,7 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.builders.extern_calls import call_extern, ptr_add
-from baton._src.tir.expr import EQ, NE, BufferLoad, Call, StringImm, Var, literal
+from baton._src.tir.expr import EQ, NE, BufferLoad, Call, Select, StringImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
@@ -68,6 +69,10 @@ class KernelWriter:
             for space, infos in self.infos.items()
         }
         self.workspace = decl_buffer((as_expr(places.total),), "uint8", "workspace")
+        spaces = ("current", "next")
+        self.states = {space: {i: Var(f"{space}_{i}", HANDLE) for i in places.buffers} for space in spaces}
+        self.following = Var("following", INT64)
+        """Where the state of the next iteration is."""
         self.own = Var("iteration", HANDLE)
         """The memory of one iteration, if it has memory of its own."""
         self.words = decl_buffer((places.words,), INT64, "words", data=self.workspace.data)
@@ -85,18 +90,28 @@ class KernelWriter:
 
     def begin(self) -> list[Stmt]:
         """What to do before all iterations."""
-        first = [(HALF, 0), (AGAIN, 1), (POLL, FIRST_LOOK), (POLL + 1, FIRST_LOOK), (POLL + 2, 0)]
-        words = [s for word, value in first for s in self.set_word(word, value)]
-        return words + [self.take(i, Place("current", i)) for i in self.places.buffers]
-
-    def take(self, index: int, place: Place) -> Stmt:
-        """Copy an argument to its place."""
-        info = self.infos["argument"][index]
-        return copy_bytes(self.place_address(place), self.place_address(Place("argument", index)), info)
+        first = [(WHERE, 0), (AGAIN, 1), (POLL, FIRST_LOOK), (POLL + 1, FIRST_LOOK), (POLL + 2, 0)]
+        return [s for word, value in first for s in self.set_word(word, value)]
 
     def iteration(self, body: Stmt) -> Stmt:
         """What is repeated."""
-        return body
+        return self.with_state(body)
+
+    def with_state(self, body: Stmt) -> Stmt:
+        """`body`, in which the memory of parameters that change has names."""
+        where = self.word(WHERE)
+        for index in self.places.buffers:
+            argument = self.place_address(Place("argument", index))
+            now = Select(EQ(where, literal(0, INT64)), argument, self.buffer(index, where))
+            body = LetStmt(self.states["next"][index], self.buffer(index, self.following), body)
+            body = LetStmt(self.states["current"][index], now, body)
+        one = literal(1, INT64)
+        return LetStmt(self.following, Select(EQ(where, one), literal(2, INT64), one), body)
+
+    def buffer(self, index: int, which: PrimExpr) -> PrimExpr:
+        """The address of the first or the second buffer of a parameter."""
+        start, size = self.places.buffers[index]
+        return self._at(add(as_expr(start), multiply(subtract(which, literal(1, INT64)), as_expr(size))))
 
     def end(self) -> list[Stmt]:
         """What to do after all iterations."""
@@ -176,7 +191,7 @@ class KernelWriter:
         for index in self.places.buffers:
             info = over(self.steps.params[index].info, step.sizes)
             found += self.move(step.values[index], Place("next", index), info)
-        return [*found, *self.set_word(HALF, subtract(literal(1, INT64), self.word(HALF))), *self.set_word(AGAIN, 1)]
+        return [*found, *self.set_word(WHERE, self.following), *self.set_word(AGAIN, 1)]
 
     def move(self, value: Value, place: Place, info: TensorStructInfo) -> list[Stmt]:
         """Copy a value to its destination, unless it was computed there."""
@@ -198,19 +213,12 @@ class KernelWriter:
             case Place(space="iteration", at=at):
                 return ptr_add(self.own, as_expr(at))
             case Place(space="current" | "next" as space, at=int(index)):
-                return self._state(index, space == "next")
+                return self.states[space][index]
             case Place(space=space, at=int(index)):
                 return self.buffers[space][index].data
             case _:
                 pass
         raise InternalError(f"{place} is not a place of a tensor")
-
-    def _state(self, index: int, next_half: bool) -> PrimExpr:
-        """The half of parameter `index`'s double buffer that is current, or the other one."""
-        start, size = self.places.buffers[index]
-        half = self.word(HALF)
-        chosen = subtract(literal(1, INT64), half) if next_half else half
-        return self._at(add(as_expr(start), multiply(chosen, as_expr(size))))
 
     def _at(self, offset: Size) -> PrimExpr:
         return ptr_add(self.workspace.data, as_expr(offset))

@@ -14,14 +14,14 @@ results = the state; sizes = words[6:]
 from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.native_control.places import WORDS, Place, Places, as_expr
+from baton._src.lower.native_control.places import WHERE, WORDS, Place, Places, as_expr
 from baton._src.lower.native_control.read_values import info_of
 from baton._src.lower.native_control.steps import Repeat, Steps, Stretch
 from baton._src.lower.native_control.write_kernel import KernelWriter, byte_size, copy_bytes
 from baton._src.lower.relax_to_vm.abstract_values import Longer, Value
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.builders.extern_calls import ptr_add
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import EQ, NE, Select, literal
 from baton._src.tir.stmt import Allocate, BufferStore, IfThenElse, LetStmt, SeqStmt, Stmt
 from baton._src.values.dtype import INT64
 
@@ -35,24 +35,36 @@ class StretchWriter(KernelWriter):
 
     def begin(self) -> list[Stmt]:
         sizes = [s for k, v in enumerate(self.stretch.starts.values(), WORDS) for s in self.set_word(k, v)]
-        appended = [self.take(i, Place("result", self.stretch.states.index(i))) for i in self.stretch.appended]
+        params, argument = self.steps.params, self.infos["argument"]
+        appended = [
+            copy_bytes(self.address(params[i]), self.place_address(Place("argument", i)), argument[i])
+            for i in sorted(self.stretch.appended)
+        ]
         return [*super().begin(), *sizes, *appended]
 
     def iteration(self, body: Stmt) -> Stmt:
-        memory = Allocate(self.own, "uint8", [as_expr(self.places.iteration)], None, body)
+        memory = Allocate(self.own, "uint8", [as_expr(self.places.iteration)], None, self.with_state(body))
         return self._with_sizes_now(IfThenElse(self.stretch.fits, memory))
 
     def end(self) -> list[Stmt]:
-        params = self.steps.params
-        moves: list[Stmt] = [
-            copy_bytes(self.place_address(Place("result", k)), self.address(params[i]), params[i].info)
-            for k, i in enumerate(self.stretch.states)
+        """Return the state, which may be there already."""
+        params, sizes = self.steps.params, self.buffers["result"][-1]
+        moves = [
+            copy_bytes(self._result(i), self.address(params[i]), params[i].info)
+            for i in self.stretch.states
             if i not in self.stretch.appended
         ]
-        sizes = self.buffers["result"][-1]
-        for number, size in enumerate(self.stretch.starts):
-            moves.append(BufferStore(sizes, size, (literal(number, INT64),)))
-        return [self._with_sizes_now(SeqStmt(tuple(moves)))]
+        stores = [BufferStore(sizes, v, (literal(k, INT64),)) for k, v in enumerate(self.stretch.starts)]
+        elsewhere = IfThenElse(NE(self.word(WHERE), literal(2, INT64)), self.with_state(SeqStmt(tuple(moves))))
+        return [self._with_sizes_now(SeqStmt((elsewhere, *stores)))]
+
+    def buffer(self, index: int, which: PrimExpr) -> PrimExpr:
+        """The second one is the result."""
+        first = super().buffer(index, literal(1, INT64))
+        return Select(EQ(which, literal(1, INT64)), first, self._result(index))
+
+    def _result(self, index: int) -> PrimExpr:
+        return self.place_address(Place("result", self.stretch.states.index(index)))
 
     def clear(self) -> list[Stmt]:
         """Nothing: a state is always complete."""
