@@ -188,6 +188,11 @@ def test_debug_executor(dense: GraphExecutorFactory, tmp_path: Path, capsys: pyt
         written[f"{names[-1]}____topo-index:{len(names) - 1}____output-num:0"].numpy(),
         graph.debug_get_output(names[-1]).numpy(),
     )
+    (tmp_path / "mine.txt").write_text("kept")
+    graph.exit()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "mine.txt").unlink()
+    graph.run(number=1, min_repeat_ms=0, x=X)
     graph.exit()
     assert not tmp_path.exists()
 

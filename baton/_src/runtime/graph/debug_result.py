@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from baton._src.runtime.param_dict import save_param_dict
 from baton._src.values.tensor import NDArray
+
+FILES = ("_tvmdbg_graph_dump.json", "_tvmdbg_execution_trace.json", "output_tensors.params")
 
 
 class NodeRun(NamedTuple):
@@ -65,9 +68,21 @@ class DebugResult:
         if self._folder is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "_tvmdbg_graph_dump.json").write_text(self._graph_json)
-        (self._folder / "_tvmdbg_execution_trace.json").write_text(json.dumps(self._trace()))
-        (self._folder / "output_tensors.params").write_bytes(save_param_dict(self.get_output_tensors()))
+        graph, trace, outputs = (self._folder / name for name in FILES)
+        graph.write_text(self._graph_json)
+        trace.write_text(json.dumps(self._trace()))
+        outputs.write_bytes(save_param_dict(self.get_output_tensors()))
+
+    def remove(self) -> None:
+        """Remove the three files, and their folder and the one around it where nothing else is left: that one is the
+        user's."""
+        if self._folder is None:
+            return
+        for name in FILES:
+            (self._folder / name).unlink(missing_ok=True)
+        for folder in (self._folder, self._folder.parent):
+            with suppress(OSError):  # not empty, or the current one
+                folder.rmdir()
 
     def _trace(self) -> dict[str, object]:
         """The nodes one after the other, in microseconds."""

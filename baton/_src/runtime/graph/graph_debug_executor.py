@@ -5,7 +5,6 @@ The API follows `tvm.contrib.debugger.debug_executor` v0.19.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,7 @@ class GraphModuleDebug(GraphModule):
     ) -> None:
         super().__init__(module)
         self._node_outputs: list[tuple[str, NDArray]] = []
-        self._dump_root = None if dump_root is None else Path(dump_root)
-        folder = None if self._dump_root is None else self._dump_root / "_tvmdbg_device_CPU_0"
+        folder = None if dump_root is None else Path(dump_root) / "_tvmdbg_device_CPU_0"
         self.debug_datum = DebugResult(graph_json_str, folder)
 
     def _steps(self) -> Sequence[Step]:
@@ -143,10 +141,10 @@ class GraphModuleDebug(GraphModule):
         return found[0]
 
     def exit(self) -> None:
-        """Discard the recorded outputs, and remove the folder of the dumps."""
+        """Discard the recorded outputs, and remove the dumps. What else is in the `dump_root` stays (TVM's removes it
+        all)."""
         self._node_outputs, self.debug_datum.nodes = [], ()
-        if self._dump_root is not None:
-            shutil.rmtree(self._dump_root, ignore_errors=True)
+        self.debug_datum.remove()
 
     def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:
         """Time by node of one run. Collectors of other metrics are refused (`api`)."""
