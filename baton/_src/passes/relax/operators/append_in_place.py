@@ -38,7 +38,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -187,11 +187,12 @@ class _Appender(BindingRewriter):
         return value.with_fields(args=tuple(args))
 
 
-def known_result(call: Call) -> TensorStructInfo | None:
+def known_result(call: Call) -> StructInfo | None:
     """What a call of one of them certainly returns; None if it is a call of anything else, or checks its operands."""
     match call.args:
         case (ExternFunc(global_symbol=name), tensor) if name == COMPLETE:
-            return tensor.struct_info
+            found: StructInfo = tensor.struct_info
+            return found
         case (ExternFunc(global_symbol=name), tensor, ShapeExpr() as shape) if name == USED:
             return TensorStructInfo(shape, tensor.struct_info.dtype)
         case _:
