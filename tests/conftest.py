@@ -6,11 +6,14 @@ import difflib
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from baton._src.ir.cpu import host_cpu
+from baton._src.support.diagnostics import DiagnosticError
 from tests.at_length import SEED, TIMES
 from tests.longest_first import longest_first
 from tests.same_draws import draw_the_same_everywhere
@@ -48,6 +51,17 @@ def pytest_report_header() -> list[str]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = longest_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Many tests compile for x86 processors by name and run that: elsewhere they are skipped, with this reason."""
+    try:
+        return (yield)
+    except DiagnosticError as error:
+        if error.code == "target-cpu" and host_cpu().arch != "x86_64":
+            pytest.skip(str(error).splitlines()[0])
+        raise
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

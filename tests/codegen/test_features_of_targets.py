@@ -4,6 +4,7 @@ schedules must take the same features to be there, or LLVM meets instructions th
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import baton as tvm
 from baton import te
 from baton._src.codegen.llvm.jit import Machine
-from baton._src.codegen.llvm.module import compile_module
+from baton._src.codegen.llvm.module import compile_module, sources
 from baton._src.ir.cpu import NAMED, host_cpu
 from baton._src.ir.cpu_features import changed
 from baton._src.ir.target import Target
@@ -135,3 +136,13 @@ def test_objects_name_what_a_cpu_has(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(library.llvm, "get_process_triple", lambda: f"{arch}-unknown-linux-gnu")
     with pytest.raises(DiagnosticError, match=f"this processor lacks {bundle.features[0]}"):
         library.load(bundle.to_bytes())
+
+
+@pytest.mark.parametrize("target", ["int8", "uint8", "int32", "int64"])
+def test_arm_converts_vectors_of_floats_by_itself(target: str) -> None:
+    """Guards NEON's conversion, which saturates and makes 0 of NaN as casts are defined: neither was left to it."""
+    x = te.placeholder((256,), "float32", name="x")
+    func = te.create_prim_func([x, te.compute((256,), lambda i: x[i].astype(target), name="y")])
+    (code,) = sources({"f": func}, Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"), "asm")
+    assert "fcvtzs" in code
+    assert not re.search(r"\tfcm|\tbi[cft]\t", code)

@@ -43,7 +43,11 @@ class Cpu:
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
-    """Whether vectors of `lanes` 32-bit words have dot products of four unsigned by signed bytes (vpdpbusd)."""
+    """Whether vectors of `lanes` 32-bit words have dot products of four unsigned by signed bytes: vpdpbusd; ARM's
+    usdot, or its sdot with an addition, of vectors of 128 bits or several of these.
+    """
+    if "i8mm" in features or "dotprod" in features:
+        return lanes % 4 == 0
     if "avx512vnni" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8))):
         return True
     return "avxvnni" in features and lanes in (4, 8)

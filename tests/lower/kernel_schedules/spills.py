@@ -13,8 +13,9 @@ from baton._src.tir.prim_func import PrimFunc
 WIDE = Target("llvm -mcpu=znver4")
 SPILL = re.compile(r"^\s*v\w+.*%[xyz]mm.*\(%r[sb]p\)|^\s*v\w+.*\(%r[sb]p\).*%[xyz]mm", re.MULTILINE)
 """At a fixed place of the stack; small panels, which lie there as well, are addressed with an index."""
+SPILL_ON_ARM = re.compile(r"^\s*(?:ld|st)[rp]\s+q\d+.*\[sp.*", re.MULTILINE)
 
-LOOP = re.compile(r"^(\.\w+):((?:(?!^\.\w+:).)*?)^\s+j\w+\s+\1$", re.MULTILINE | re.DOTALL)
+LOOP = re.compile(r"^(\.\w+):((?:(?!^\.\w+:).)*?)^\s+(?:j\w+|b\.\w+)\s+\1$", re.MULTILINE | re.DOTALL)
 """A block that jumps back to its own label."""
 
 
@@ -45,4 +46,5 @@ def spills_in_loops(code: str, instruction: str) -> list[str]:
 def spills_in(code: str) -> list[str]:
     """Those of assembly."""
     framed = re.search(r"^\s*movq\s+%rsp, %rbp", code, re.MULTILINE)  # else rbp is a register like others
-    return [found for found in SPILL.findall(code) if framed or "%rsp" in found]
+    here = [found for found in SPILL.findall(code) if framed or "%rsp" in found]
+    return here + SPILL_ON_ARM.findall(code)

@@ -15,7 +15,7 @@ from baton._src.lower.kernel_schedules.products.tiles import tile_rows
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.tir.expr import Var
-from tests.lower.kernel_schedules.spills import SPILL, WIDE, spills, spills_of_sums
+from tests.lower.kernel_schedules.spills import LOOP, SPILL, WIDE, spills, spills_in_loops, spills_of_sums
 from tests.lower.kernel_schedules.test_attention import kernel as attention_kernel
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.lower.kernel_schedules.test_transpose import heads
@@ -46,6 +46,22 @@ def test_sums_in_sixteen_registers(kind: str) -> None:
         weight = packable_weight(func, NARROW)
         assert weight is not None
         assert spills_of_sums(reading_panels(func, weight), NARROW) == []
+
+
+@pytest.mark.parametrize("cpu", ["cortex-a72", "neoverse-v1"])
+@pytest.mark.parametrize("kind", ["16", "64", "128", "symbolic"])
+def test_sums_of_arm(kind: str, cpu: str) -> None:
+    """Guards tiles of 8 rows of 3 vectors in 32 registers of 128 bits, with few instructions beside multiply-adds."""
+    target = Target(f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}")
+    func = matmul(rows(kind), 256, 96, False, bias=True)
+    weight = packable_weight(func, target)
+    assert weight is not None
+    texts, _ = module_texts({"f": decide(reading_panels(func, weight), target).func}, target)
+    code = assembly(texts["f"], Machine.of(target))
+    assert spills_in_loops(code, "fmla") == []
+    longest = max((body for _, body in LOOP.findall(code)), key=lambda body: body.count("fmla"))
+    assert longest.count("fmla") >= 24
+    assert len(re.findall(r"^\t\w", longest, re.MULTILINE)) <= 1.75 * longest.count("fmla")
 
 
 @pytest.mark.parametrize(("rows", "most", "vectors", "expected"), [

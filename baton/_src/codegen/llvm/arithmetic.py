@@ -214,7 +214,7 @@ def cast(
     if source.is_float and target.is_float:
         return f.value(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {a} to {new}")
     if source.is_float:
-        return _float_to_int(f, source, target, a, fits)
+        return _float_to_int(f, source, target, a, fits, "neon" in features)
     unsigned = source.kind in ("uint", "bool")
     if target.is_float:
         return f.value(f"{'uitofp' if unsigned else 'sitofp'} {old} {a} to {new}")
@@ -225,8 +225,12 @@ def cast(
     return f.value(f"{word} {old} {a} to {new}")
 
 
-def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str, fits: bool) -> str:
-    """Through 32 or 64 bits, saturating there; narrower types keep the low bits."""
+def _float_to_int(
+    f: FunctionText, source: DataType, target: DataType, a: str, fits: bool, saturates: bool = False
+) -> str:
+    """Through 32 or 64 bits, saturating there; narrower types keep the low bits. `saturates`: the processor's own
+    conversion of vectors does, and makes 0 of NaN.
+    """
     old, new = register_type(source), register_type(target)
     if target.kind == "uint" and target.bits == 64:
         positive = f.intrinsic(f"llvm.fptoui.sat.{mangle(new)}.{mangle(old)}", new, (old, a))
@@ -235,7 +239,9 @@ def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str, f
         return f.value(f"select {with_lanes('i1', source.lanes)} {below}, {new} {negative}, {new} {positive}")
     bits = whole_dtype(target).bits
     wide = with_lanes(f"i{bits}", source.lanes)
-    if fits:
+    if saturates:
+        found = f.intrinsic(f"llvm.fptosi.sat.{mangle(wide)}.{mangle(old)}", wide, (old, a))
+    elif fits:
         found = _number_or_zero(f, source, wide, a, f.value(f"fptosi {old} {a} to {wide}"))
     elif source.lanes > 1:
         found = _vector_to_int(f, source, bits, a)

@@ -39,10 +39,10 @@ class Machine:
             _check_features(target.mattr, triple)
             return Machine(triple, cpu, ",".join((features, *target.mattr)), level)
         triple = target.mtriple or llvm.get_process_triple()
-        _check_triple(triple)
-        _check_features(target.mattr, triple)
         name = target.mcpu if target.mcpu not in ("", "native") else "generic"
+        _check_triple(triple)
         _check_processor(name, triple)
+        _check_features(target.mattr, triple)
         return Machine(triple, name, ",".join(target.mattr), level)
 
 

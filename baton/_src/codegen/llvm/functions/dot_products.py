@@ -1,7 +1,10 @@
 """Dot products of narrow numbers packed in words: one instruction where the processor has it, else several.
 
-`tir.dot_u8s8` is VNNI's vpdpbusd (four unsigned by four signed bytes), `tir.dot_bf16` AVX-512's vdpbf16ps (two pairs of
-bfloat16). Wider vectors are split; without a matching instruction, words are shifted, masked and multiplied.
+`tir.dot_u8s8` is VNNI's vpdpbusd (four unsigned by four signed bytes) and ARM's usdot, `tir.dot_bf16` AVX-512's
+vdpbf16ps (two pairs of bfloat16). Without a matching instruction, words are shifted, masked and multiplied.
+
+ARM processors without usdot mostly have sdot, of signed bytes: u * s = (u - 128) * s + 128 * s. The second term depends
+on the right words only, so LLVM computes it once for all rows of a tile, and an addition is left.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ def dot_u8s8(w: Writer, call: tir.Call) -> str:
     words = with_lanes("i32", lanes)
     if not has_byte_dots(w.features, lanes):
         return _bytes_by_shifts(w.f, lanes, total, a, b)
+    if "neon" in w.features:
+        return _bytes_on_arm(w, lanes, total, a, b)
     size = with_lanes("i8", 4 * lanes)
     narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
     name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
@@ -39,6 +44,40 @@ def dot_bf16(w: Writer, call: tir.Call) -> str:
     narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
     return str(w.f.intrinsic(name, floats, (floats, total), *narrow))
+
+
+def _bytes_on_arm(w: Writer, lanes: int, total: str, a: str, b: str) -> str:
+    """Four words at a time."""
+    dot, whole = _usdot if "i8mm" in w.features else _sdot, with_lanes("i32", lanes)
+    if lanes == 4:
+        return dot(w.f, total, a, b)
+    found = "poison"
+    for place in range(0, lanes, 4):
+        at = ("i64", str(place))
+        parts = (
+            w.f.intrinsic(f"llvm.vector.extract.v4i32.{mangle(whole)}", _WORDS, (whole, x), at) for x in (total, a, b)
+        )
+        put = f"llvm.vector.insert.{mangle(whole)}.v4i32"
+        found = w.f.intrinsic(put, whole, (whole, found), (_WORDS, dot(w.f, *parts)), at)
+    return found
+
+
+_WORDS, _BYTES = "<4 x i32>", "<16 x i8>"
+
+
+def _usdot(f: Any, total: str, a: str, b: str) -> str:
+    narrow = [(_BYTES, f.value(f"bitcast {_WORDS} {x} to {_BYTES}")) for x in (a, b)]
+    return str(f.intrinsic("llvm.aarch64.neon.usdot.v4i32.v16i8", _WORDS, (_WORDS, total), *narrow))
+
+
+def _sdot(f: Any, total: str, a: str, b: str) -> str:
+    less = f.value(f"xor {_WORDS} {a}, splat (i32 {0x80808080 - (1 << 32)})")
+    signed, right = ((_BYTES, f.value(f"bitcast {_WORDS} {x} to {_BYTES}")) for x in (less, b))
+    name, extra = "llvm.aarch64.neon.sdot.v4i32.v16i8", "zeroinitializer"
+    for _ in range(2):
+        extra = f.intrinsic(name, _WORDS, (_WORDS, extra), (_BYTES, "splat (i8 64)"), right)
+    both = f.value(f"add {_WORDS} {total}, {extra}")
+    return str(f.intrinsic(name, _WORDS, (_WORDS, both), signed, right))
 
 
 def _splat(lanes: int, value: int) -> str:
