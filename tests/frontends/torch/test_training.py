@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from tests.frontends.torch.cases.inputs import floats, ints
 from tests.frontends.torch.modules import seeded
@@ -197,13 +198,21 @@ class Drawing(nn.Module):
         return kept + torch.bernoulli(torch.full_like(kept, 0.3), p=0.5), kept.gather(1, places)
 
 
+class Recomputed(Drawing):
+    """Activation checkpointing: the gradients draw again what the results were made with."""
+
+    def forward(self, x: Any) -> Any:
+        return checkpoint(super().forward, x, use_reentrant=False)
+
+
 @pytest.mark.parametrize(
     ("make", "inputs"),
     [
         (Drawing, [floats(4, 6), floats(7, 6), floats(9, 6)]),
+        (Recomputed, [floats(4, 6), floats(7, 6)]),
         (lambda: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True), [ROWS]),
     ],
-    ids=["drawing", "attention"],
+    ids=["drawing", "recomputed", "attention"],
 )
 def test_random_numbers_are_those_of_the_seed(make: Callable[[], nn.Module], inputs: list[Any]) -> None:
     """PyTorch draws them, with and without gradients; two calls draw different ones."""

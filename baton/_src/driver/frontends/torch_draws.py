@@ -2,11 +2,13 @@
 
 What only draws (`rand`, `bernoulli`, the mask of a dropout) depends on sizes, not on elements. It becomes an input of
 the graph, so that compiled functions stay functions, and `torch.manual_seed` gives what it gives without compiling.
+Activation checkpointing draws twice: the first graph returns the state of the generator, from which the second draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
@@ -21,23 +23,30 @@ _DRAWING = {
         "normal_functional.default", "normal.float_float", "exponential.default", "geometric.default",
         "cauchy.default", "log_normal.default", "random.default", "random.from", "random.to",
     )
-}  # fmt: skip
+} | {"torch.random.get_rng_state"}  # fmt: skip
 """Of tensors among their arguments only the shapes and dtypes count."""
+_STATE = "baton.rng_state"
+"""What the annotation of a node is called that names the input whose state of the generator it draws from."""
 _DROPOUT = "aten.native_dropout.default"
 
 
 @dataclass(frozen=True)
 class Draw:
-    """What a call of the graph needs from PyTorch's generator: `make` of arguments whose sizes may be symbols."""
+    """What a call of the graph needs from PyTorch's generator: `make` of arguments whose sizes may be symbols.
+
+    `state`: the placeholder of the state that the generator is in, if it is not to go on from where it is.
+    """
 
     make: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    state: Any = None
 
 
 def take_out_draws(module: Any) -> list[Draw]:
     """Replace what draws by placeholders behind the others, in the order of drawing; how they are filled."""
     graph = module.graph
+    _unwrap_states(graph)
     draws: list[Draw] = []
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
     for node in [n for n in graph.nodes if n.op == "call_function"]:
@@ -47,9 +56,39 @@ def take_out_draws(module: Any) -> list[Draw]:
         place = next(n for n in graph.nodes if n.op != "placeholder")
         with graph.inserting_before(place):
             given = graph.placeholder(f"drawn_{len(placeholders)}_{len(draws)}")
-        draws.append(_dropout(graph, node, given) if name == _DROPOUT else _plain(node, given))
+        draw = _dropout(graph, node, given) if name == _DROPOUT else _plain(node, given)
+        draws.append(replace(draw, state=node.meta.get(_STATE)))
         graph.erase_node(node)
     return draws
+
+
+def _unwrap_states(graph: Any) -> None:
+    """Write what saves the state of the generator before it draws as two calls, and what draws from such a state as the
+    call itself."""
+    for node in [n for n in graph.nodes if n.op == "call_function"]:
+        name = name_of(node.target).removeprefix("torch.ops.higher_order.")
+        if name == "run_and_save_rng_state":
+            operator, *args = node.args
+            with graph.inserting_before(node):
+                parts = (graph.call_function(torch_library().random.get_rng_state), _call(graph, operator, args, node))
+            for taken in list(node.users):
+                part = parts[taken.args[1]]
+                part.meta = dict(taken.meta)
+                taken.replace_all_uses_with(part)
+                graph.erase_node(taken)
+            graph.erase_node(node)
+        elif name == "run_with_rng_state":
+            state, operator, *args = node.args
+            with graph.inserting_before(node), state.meta["val"].fake_mode:
+                drawing = _call(graph, operator, args, node)
+                values = operator(*described(drawing.args), **described(drawing.kwargs))
+            drawing.meta = {**node.meta, "val": values, _STATE: state}
+            node.replace_all_uses_with(drawing)
+            graph.erase_node(node)
+
+
+def _call(graph: Any, operator: Any, args: Sequence[Any], like: Any) -> Any:
+    return graph.call_function(operator, tuple(args), like.kwargs)
 
 
 def _plain(node: Any, given: Any) -> Draw:
@@ -93,7 +132,16 @@ def drawn(draws: Sequence[Draw], placeholders: Sequence[Any], given: Sequence[An
     if not draws:
         return []
     sizes = sizes_of(placeholders, given)
-    return [d.make(*filled(d.args, sizes), **filled(d.kwargs, sizes)) for d in draws]
+    return [_made(d, sizes, dict(zip(placeholders, given, strict=True))) for d in draws]
+
+
+def _made(draw: Draw, sizes: Mapping[Any, int], given: Mapping[Any, Any]) -> Any:
+    args, kwargs, random = filled(draw.args, sizes), filled(draw.kwargs, sizes), torch_library().random
+    if draw.state is None:
+        return draw.make(*args, **kwargs)
+    with random.fork_rng(devices=[]):
+        random.set_rng_state(given[draw.state])
+        return draw.make(*args, **kwargs)
 
 
 def sizes_of(placeholders: Sequence[Any], given: Sequence[Any]) -> dict[Any, int]:
