@@ -12,12 +12,15 @@ from baton._src.support.diagnostics import fail
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting: its dotted name, the class of its value, the default, and one line of documentation."""
+    """A setting: its dotted name, the class of its value, the default, one line of documentation, and for a dict of
+    options the names that may be in it (none: any).
+    """
 
     name: str
     type: type
     default: Any
     doc: str = ""
+    keys: tuple[str, ...] = ()
 
 
 class Options:
@@ -45,6 +48,8 @@ class Options:
         found: dict[str, Any] = {}
         for name, value in given.items():
             option = self[name]
+            if option.keys and value is not None:
+                _check_keys(option, value)
             fits = isinstance(value, option.type) and isinstance(value, bool) == (option.type is bool)
             if option.type is float and isinstance(value, int) and not isinstance(value, bool):
                 value, fits = float(value), True
@@ -58,3 +63,13 @@ class Options:
                 kind=AttributeError,
             )
         return found
+
+
+def _check_keys(option: Option, value: Any) -> None:
+    """The value of an option that is a dict of options: an error if it is none, or has others."""
+    help = f"it is a dict of {', '.join(option.keys)}"
+    if not isinstance(value, Mapping):
+        raise fail("config-type", f"the setting {option.name!r} got {value!r}", help=help, kind=AttributeError)
+    for name in value:
+        if name not in option.keys:
+            raise fail("config-unknown", f"{option.name} has no option {name!r}", help=help, kind=AttributeError)

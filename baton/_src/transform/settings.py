@@ -8,12 +8,27 @@ _UNUSED = """
     relay.backend.disable_compile_engine_cache relay.frontend.fill_span tir.disable_assert tir.disable_cse_tir
     tir.enable_equiv_terms_in_cse_tir tir.disable_storage_rewrite tir.noalias tir.is_entry_func tir.use_async_copy
     tir.merge_static_smem tir.detect_global_barrier tir.debug_keep_trivial_loop tir.instrument_bound_checkers
-    tir.instrument_lwp tir.ptx_ldg32 tir.vtcm_capacity tir.usmp.enable tir.usmp.algorithm tir.Simplify
-    tir.experimental_dma_bypass_cache tir.enable_debug tir.HoistExpression tir.HoistIfThenElse
-    tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute tir.RemoveNoOp tir.lwp_disable_func_prof
+    tir.instrument_lwp tir.ptx_ldg32 tir.vtcm_capacity tir.usmp.enable tir.usmp.algorithm
+    tir.experimental_dma_bypass_cache tir.enable_debug
+    tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute tir.lwp_disable_func_prof
     tir.lwp_max_depth tir.lwp_min_height tir.instr_siblings tir.reset_start_id
 """
 """TVM's switches of lowering steps that do not exist here. None changes results, so they are accepted."""
+
+_OF_PASSES = {
+    "tir.HoistExpression": "hoisted_conditionals hoisted_let_bindings",
+    "tir.HoistIfThenElse": "support_block_scope_hosting",
+    "tir.LoopPartition": (
+        "partition_const_loop no_unroll_loop_with_extent_one unroll_loop_with_partition_hint_no_interval"
+    ),
+    "tir.RemoveNoOp": "use_dataflow_analysis max_simplification_steps",
+    "tir.Simplify": (
+        "transitively_prove_inequalities propagate_knowns_to_prove_conditional "
+        "propagate_knowns_to_simplify_expressions convert_boolean_to_and_of_ors apply_constraints_to_boolean_branches"
+    ),
+    "tir.UnrollLoop": "auto_max_step auto_max_depth auto_max_extent explicit_unroll",
+}
+"""Passes of `tir.transform` that take a dict of options, with what may be in it."""
 
 CONFIG = Options(
     [
@@ -39,9 +54,8 @@ CONFIG = Options(
         Option("relay.ToMixedPrecision.keep_orig_output_dtype", bool, False, "cast results back to their first dtype"),
         Option("relay.remove_standalone_reshapes.enable", bool, True, "whether RemoveStandaloneReshapes does its work"),
         Option("tir.disable_vectorize", bool, False, "keep vectorised loops as plain ones"),
-        Option("tir.LoopPartition", object, None, "which loops are partitioned, as a dict"),
         Option("tir.add_lower_pass", object, None, "passes that tvm.lower and tvm.build run, each as (phase, pass)"),
-        Option("tir.UnrollLoop", object, None, "limits of loop unrolling, as a dict"),
+        *(Option(name, object, None, "options of the pass", tuple(keys.split())) for name, keys in _OF_PASSES.items()),
         *(Option(name, object, None, "accepted for scripts written for TVM") for name in _UNUSED.split()),
         Option(
             "testing.immutable_module", bool, False, "accepted for scripts written for TVM; modules never change here"

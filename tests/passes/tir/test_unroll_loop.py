@@ -93,4 +93,6 @@ def f(B: T.Buffer((8,), "int32"), n: T.int32):
     with pytest.raises(DiagnosticError, match="the loop over i cannot be unrolled: it runs n times"):
         UnrollLoop()(IRModule({"f": from_source(text)}))
     with pytest.raises(DiagnosticError, match="has no option 'auto_max_steps'"):
-        unrolled(NEST, auto_max_steps=3)
+        PassContext(config={"tir.UnrollLoop": {"auto_max_steps": 3}})  # whether the pass runs or not
+    with pytest.raises(AttributeError, match="a dict of auto_max_step"):
+        PassContext(config={"tir.UnrollLoop": 3})

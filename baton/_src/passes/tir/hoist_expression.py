@@ -73,7 +73,7 @@ class HoistExpression(PrimFuncPass):
     `hoisted_let_bindings`, flags of the classes above or their numbers."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = options_of(ctx, "tir.HoistExpression", ("hoisted_conditionals", "hoisted_let_bindings"))
+        options = options_of(ctx, "tir.HoistExpression")
         conditions = HoistedConditionals(options.get("hoisted_conditionals", _CONDITIONS))
         lets = HoistedLetBindings(options.get("hoisted_let_bindings", HoistedLetBindings.All))
         return _Hoisting(conditions, lets, body).applied(function)
@@ -89,7 +89,7 @@ class HoistIfThenElse(PrimFuncPass):
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if self.variant not in (None, "basic"):
             raise fail("api", f"HoistIfThenElse: variant must be 'basic' or None, got {self.variant!r}")
-        options = options_of(ctx, "tir.HoistIfThenElse", ("support_block_scope_hosting",))
+        options = options_of(ctx, "tir.HoistIfThenElse")
         conditions = HoistedConditionals.IfElseStmt
         if self.variant is None and options.get("support_block_scope_hosting"):
             conditions |= HoistedConditionals.UsingBlockVar

@@ -34,12 +34,6 @@ from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
-_OPTIONS = (
-    "partition_const_loop",
-    "no_unroll_loop_with_extent_one",
-    "unroll_loop_with_partition_hint_no_interval",
-)
-
 MOST = 4
 """Most partitions of one loop: each condition adds at most one."""
 _TRUE = tir.IntImm("bool", 1)
@@ -50,7 +44,7 @@ class LoopPartition(PrimFuncPass):
     """See the module's docstring."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = options_of(ctx, "tir.LoopPartition", _OPTIONS)
+        options = options_of(ctx, "tir.LoopPartition")
         ssa = converted(body, function)
         hinted = {n.node for n in post_order(ssa) if isinstance(n, st.AttrStmt) and _is_hint(n)}
         found = run(_Partition(options, hinted).statement(ssa))

@@ -12,7 +12,6 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
-from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
 from baton._src.support.dataclass import dataclass
@@ -29,12 +28,11 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class RemoveNoOp(PrimFuncPass):
-    """See the module's docstring. The setting `tir.RemoveNoOp` sets the effort of TVM's prover; its option names are
-    checked, but results do not depend on them.
+    """See the module's docstring. The setting `tir.RemoveNoOp` sets the effort of TVM's prover; results do not depend
+    on it.
     """
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options_of(ctx, "tir.RemoveNoOp", ("use_dataflow_analysis", "max_simplification_steps"))
         ranges = with_ranges(body)
         found: st.Stmt = rewrite(body, lambda node: _never_runs(node, ranges) or _rule(node))
         return found

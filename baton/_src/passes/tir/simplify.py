@@ -10,7 +10,6 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rebuild
-from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
@@ -24,25 +23,16 @@ from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
-_OPTIONS = (
-    "transitively_prove_inequalities",
-    "propagate_knowns_to_prove_conditional",
-    "propagate_knowns_to_simplify_expressions",
-    "convert_boolean_to_and_of_ors",
-    "apply_constraints_to_boolean_branches",
-)
-
 NOTHING = st.Evaluate(tir.IntImm("int32", 0))
 
 
 @dataclass(frozen=True)
 class Simplify(PrimFuncPass):
-    """See the module's docstring. The setting `tir.Simplify` sets the effort of TVM's prover; its option names are
-    checked, but results do not depend on them.
+    """See the module's docstring. The setting `tir.Simplify` sets the effort of TVM's prover; results do not depend on
+    it.
     """
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options_of(ctx, "tir.Simplify", _OPTIONS)
         return simplified(body, function)
 
 

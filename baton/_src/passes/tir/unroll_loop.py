@@ -9,7 +9,7 @@ override them for a loop and its body. Only loops with no remaining inner loops 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.traverse import children, post_order, rewrite
@@ -58,8 +58,7 @@ class UnrollLoop(PrimFuncPass):
     """See the module. Variables defined in unrolled iterations become distinct variables."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        known = tuple(field.name for field in fields(UnrollOptions))
-        options = UnrollOptions(**options_of(ctx, "tir.UnrollLoop", known))
+        options = UnrollOptions(**options_of(ctx, "tir.UnrollLoop"))
         written, marked = _chosen(body, _options_of_loops(body, options))
 
         def rule(node: Any) -> Any:
