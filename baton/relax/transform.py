@@ -39,6 +39,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.fusion.fuse_ops", "FuseOps"),
         **names("passes.relax.fusion.fuse_tir", "FuseTIR"),
         **names("passes.relax.fusion.inline_scalar_arguments", "InlineScalarArguments"),
+        **names("passes.relax.fusion.name_sizes", "NameSizes"),
         **names("passes.relax.bindings.inline_private_functions", "InlinePrivateFunctions"),
         **names("passes.relax.machine.kill_after_last_use", "KillAfterLastUse"),
         **names("passes.relax.bindings.lambda_lift", "LambdaLift"),

@@ -26,6 +26,7 @@ from baton._src.passes.relax.fusion.fuse_attention import FuseAttention
 from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
 from baton._src.passes.relax.fusion.inline_scalar_arguments import InlineScalarArguments
+from baton._src.passes.relax.fusion.name_sizes import NameSizes
 from baton._src.passes.relax.layouts.block_channels import BlockChannels
 from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
 from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
@@ -111,6 +112,7 @@ def kernels() -> Pipeline:
         InlineScalarArguments(),  # better kernels, but one for all layers that differ in their scales
         FuseTIR(inline=True),  # ... as one
         DeadCodeElimination(),  # kernels that live on only inside fused ones
+        NameSizes(),  # kernels that differ only in how their sizes are computed; whatever compares sizes ran before
     )
 
 

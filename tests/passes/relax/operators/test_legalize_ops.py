@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from baton._src.driver.tvm_names.scripts import from_source
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ops.elementwise.activations import ACTIVATIONS
+from baton._src.passes.relax.operators.kernel_of_call import cache_key
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Call, Function, If, SeqExpr, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
+from baton._src.values.dtype import DataType
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, kernels, program, tensor
 
 
@@ -49,6 +54,21 @@ def test_shape_variables_that_no_parameter_shows_are_passed() -> None:
     (passed,) = binding.value.args[2].values
     assert passed is n
     assert len(after["exp"].params) == 3
+
+
+def test_kernels_of_computed_dims_are_found_again() -> None:
+    """Equal expressions have one key, whatever their variables; those that differ in which variables recur do not."""
+
+    def key(first: Any, second: Any) -> Any:
+        info = TensorInfo((first, second), DataType("float32"))
+        return cache_key(ACTIVATIONS[0], [info], None, info)
+
+    n, m, k = dim("n"), dim("m"), dim("k")
+    assert key(n * 2 + m, n // 3) is not None
+    assert key(n * 2 + m, n // 3) == key(k * 2 + n, k // 3)
+    others = [(n * 2 + m, m // 3), (n * 2 + n, n // 3), (n * 2 - m, n // 3), (n * 3 + m, n // 3), (n, m), (n, 3)]
+    assert len({key(n * 2 + m, n // 3), *(key(*dims) for dims in others)}) == len(others) + 1
+    assert key(if_then_else(n > 1, n, m), n) is None
 
 
 @pytest.mark.rule("RELAX-PASS-16", rejects=True)

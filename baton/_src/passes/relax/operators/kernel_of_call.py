@@ -20,7 +20,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
-from baton._src.tir.expr import Var, literal
+from baton._src.tir.expr import BinaryOp, IntImm, Var, literal
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
@@ -34,18 +34,43 @@ class Kernel:
 
 
 def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> tuple[Any, ...] | None:
-    """A key such that equal keys mean equal kernels: shape variables are numbered by first appearance. None if an
-    attribute or a computed dim (`n * 2`) cannot be part of a key.
+    """A key such that equal keys mean equal kernels: shape variables are numbered by first appearance, and so are dims
+    computed from them (`n * 2`). None if an attribute or a dim of another kind cannot be part of a key.
     """
-    if any(isinstance(d, PrimExpr) and not isinstance(d, Var) for info in (*args, out) for d in _dims(info)):
-        return None
-    numbers: dict[PrimExpr, int] = {}
-    key = (id(definition), attrs, tuple(_key(a, numbers) for a in args), _key(out, numbers))
+    dims = _NumberedDims()
     try:
+        parts = (tuple(_key(a, dims) for a in args), _key(out, dims))
+        key = (id(definition), attrs, *parts, tuple(dims.forms))
         hash(key)
     except TypeError:
         return None
     return key
+
+
+class _NumberedDims:
+    """Numbers for dims, the same for equal expressions; `forms` are what the numbers stand for, in order."""
+
+    def __init__(self) -> None:
+        self.forms: dict[tuple[Any, ...], int] = {}
+        self._known: dict[PrimExpr, int] = {}
+
+    def number(self, dim: PrimExpr) -> int:
+        """Raises `TypeError` for other expressions than sums, products, quotients and the like."""
+        for node in post_order(dim):
+            if node not in self._known:
+                self._known[node] = self.forms.setdefault(self._form(node), len(self.forms))
+        return self._known[dim]
+
+    def _form(self, node: PrimExpr) -> tuple[Any, ...]:
+        match node:
+            case Var():
+                return type(node), node.dtype, len(self.forms)
+            case IntImm():
+                return IntImm, node.dtype, node.value
+            case BinaryOp():
+                return type(node), self._known[node.a], self._known[node.b]
+            case _:
+                raise TypeError(f"{type(node).__name__} in a dim")
 
 
 def variables(args: Sequence[Info], out: Info) -> list[Var]:
@@ -147,11 +172,11 @@ def _renamed(info: Info, own: Mapping[Var, Var]) -> Info:
             return info
 
 
-def _key(info: Info, numbers: dict[PrimExpr, int]) -> Any:
+def _key(info: Info, dims: _NumberedDims) -> Any:
     """A hashable stand-in for an info."""
 
     def dim(value: Any) -> Any:
-        return ("v", numbers.setdefault(value, len(numbers))) if isinstance(value, PrimExpr) else value
+        return ("v", dims.number(value)) if isinstance(value, PrimExpr) else value
 
     match info:
         case TensorInfo(shape=shape, dtype=dtype):
@@ -161,6 +186,6 @@ def _key(info: Info, numbers: dict[PrimExpr, int]) -> Any:
         case PrimInfo(value=value, dtype=dtype):
             return ("prim", dtype, type(value), dim(value))
         case TupleInfo(fields=fields):
-            return ("tuple", tuple(_key(f, numbers) for f in fields))
+            return ("tuple", tuple(_key(f, dims) for f in fields))
         case _:
             return ("object",)
