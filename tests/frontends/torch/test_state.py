@@ -75,6 +75,35 @@ def test_running_statistics() -> None:
     assert_same(found, [module(rows), *(module.get_buffer(n) for n in state)], "batch norm")
 
 
+class Learning(nn.Module):
+    """Norms whose schemas do not say that they write into the statistics that they are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.InstanceNorm1d(3, track_running_stats=True)
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x: Any, weight: Any, variance: Any) -> Any:
+        functional = nn.functional
+        first = functional.batch_norm(x, self.mean, variance, training=True, momentum=0.3)
+        return first, self.norm(x), torch.native_batch_norm(x, weight, weight, None, None, True, 0.2, 1e-5)
+
+
+def test_statistics_that_functions_change() -> None:
+    """Alone in a program, such norms were refused, and those of instances left their statistics as they were."""
+    x, weight, variance = floats(4, 3, 5), floats(3), floats(3, seed=1).abs()
+    module = seeded(Learning).train()
+    exported = torch.export.export(module, (x, weight, variance), strict=False)
+    learnt = {"norm.running_mean", "norm.running_var", "mean"}
+    state = [s.target for s in exported.graph_signature.input_specs if s.target in learnt]
+    found = baton.compile(exported)(
+        *map(as_array, (x, weight, variance)), *(as_array(module.get_buffer(n).clone()) for n in state)
+    )
+    first, second, third = module(x, weight, variance)
+    results = [first, second, *third, variance, *(module.get_buffer(n) for n in state)]
+    assert_same(found, results, "statistics")
+
+
 def test_state_in_relay_is_among_the_parameters() -> None:
     traced = torch.jit.trace(seeded(Cached), word(0), check_trace=False)
     shapes = [("x", ((1, 1, 4), "float32")), ("place", ((1,), "int64"))]

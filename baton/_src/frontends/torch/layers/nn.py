@@ -133,6 +133,10 @@ def native_batch_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     training: bool, momentum: float, eps: float,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
+    """(result, mean, inverse deviation); without the last two where statistics are kept"""
+    if mean is None or variance is None:
+        normal, *statistics = _normalised(node, x, (0, *range(2, x.rank)), eps)
+        return _per_channel(node, normal, weight, bias), *(node.graph.reshape(s, (-1,)) for s in statistics)
     nothing = node.graph.constant(np.zeros(0), dtype_of(node.results[1].dtype))
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 

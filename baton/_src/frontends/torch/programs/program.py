@@ -223,9 +223,11 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
 
     Decomposing also takes apart what PyTorch wraps around other graphs: `torch.no_grad()`, `torch.autocast`.
     """
-    targets = {n.target for n in exported.graph.nodes if n.op == "call_function"}
+    calls = [n for n in exported.graph.nodes if n.op == "call_function"]
     with_complex = has_complex(exported.graph_module)
-    if not with_complex and all(_is_plain(t, supported) for t in targets):
+    if any(_learns(n) for n in calls):
+        supported = set(supported) - _WITH_STATISTICS
+    if not with_complex and all(_is_plain(t, supported) for t in {n.target for n in calls}):
         return exported
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -236,6 +238,17 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
         except Exception as error:  # PyTorch raises errors of many kinds
             reason = str(error).strip().split("\n\n")[0]
             raise fail("torch-export", f"PyTorch cannot decompose the program into core operators: {reason}") from error
+
+
+_WITH_STATISTICS = {f"aten.{name}.default" for name in ("batch_norm", "instance_norm", "native_batch_norm")}
+
+
+def _learns(node: Any) -> bool:
+    """Whether a norm changes the running statistics that it is given, which its schema does not say."""
+    if name_of(node.target) not in _WITH_STATISTICS:
+        return False
+    _, _, _, mean, _, of_the_batch, *_ = node.args
+    return mean is not None and bool(of_the_batch)
 
 
 def _is_plain(target: Any, supported: Collection[str]) -> bool:
