@@ -22,6 +22,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from baton._src.support.processors import usable_processors
+
 BLOCK = 8 << 20
 WORTHWHILE = 4 << 20
 """Bytes of a file from which on its hash is worth remembering."""
@@ -40,7 +42,7 @@ def file_digest(path: Path) -> str:
         with mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) as mapped:
             view = memoryview(mapped)
             try:
-                with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # hashing lets other threads run
+                with ThreadPoolExecutor(usable_processors()) as pool:  # hashing lets other threads run
                     blocks = list(pool.map(lambda at: _block(view[at : at + BLOCK]), range(0, size, BLOCK)))
             finally:
                 view.release()

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from llvmlite.binding import ffi
 
 from baton._src.support.dataclass import dataclass
+from baton._src.support.processors import usable_processors
 from baton._src.support.progress import report
 
 Work = Callable[[str], bytes]
@@ -40,7 +41,7 @@ _HEADER = struct.Struct("<II")
 def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, bytes]:
     """`work(key)` for every key of `sizes`, largest first. `workers` 0: as many processes as are useful."""
     tasks = sorted(sizes, key=lambda k: -sizes[k])
-    count = min(workers or _cores(), len(tasks))
+    count = min(workers or usable_processors(), len(tasks))
     found: dict[str, bytes] = {}
     start = time.thread_time()
     may_share = count > 1 and _can_fork()
@@ -55,12 +56,6 @@ def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, 
             found[key] = work(key)
     report(TASK, len(tasks), len(tasks))
     return found
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _can_fork() -> bool:

@@ -26,6 +26,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from baton._src.support.processors import usable_processors
 from baton._src.values.aligned import aligned_empty
 from baton._src.values.filled_tensor import FilledTensor
 from baton._src.values.tensor import NDArray
@@ -52,7 +53,7 @@ class Filling:
         if tensor.memory.nbytes < SMALL:
             return NDArray(tensor.data)
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+            self._pool = ThreadPoolExecutor(usable_processors())
         found = weakref.ref(tensor)
         self._tensors.append(found)
         self._pool.submit(_complete, found)

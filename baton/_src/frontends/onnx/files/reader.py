@@ -17,6 +17,7 @@ from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.names import check_names
 from baton._src.frontends.onnx.files.opened_files import note_file
 from baton._src.support.diagnostics import fail
+from baton._src.support.processors import usable_processors
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
@@ -146,7 +147,7 @@ def onnx_type_of(dtype: Any) -> int:
 def read_tensors(tensors: Sequence[Any], folder: ModelFolder | None) -> dict[str, AnyArray]:
     """The contents of `TensorProto`s by name; those in files are read by several threads, since reading is copying."""
     external = onnx_library().TensorProto.EXTERNAL
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(usable_processors()) as pool:
         found: dict[str, Any] = {}
         for tensor in tensors:
             apart = tensor.data_location == external
