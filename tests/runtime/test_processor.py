@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from baton._src.ir.cpu import NAMED, host_cpu
-from baton._src.runtime.processor import arm_flags, host_features, host_flags
+from baton._src.runtime import processor
+from baton._src.runtime.processor import arm_flags, host_features, host_flags, physical_cores
 
 FIRST_OF_V8 = 0b1000_1111_1111  # fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid
 FIRST_OF_V8_2 = FIRST_OF_V8 | 0x10_F700  # atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp
@@ -36,3 +39,18 @@ def test_one_view_of_this_machine() -> None:
     another processor's under an emulator.
     """
     assert host_cpu().features == host_features() <= set(host_flags())
+
+
+@pytest.mark.parametrize(("siblings", "cores"), [(["0-1", "0-1", "2-3", "2-3"], 2), (["0", "1", "2", "3"], 4)])
+def test_cores(siblings: list[str], cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards clusters of ARM cores, whose numbers of cores begin at 0 in each: half of them counted."""
+    for cpu, content in enumerate(siblings):
+        place = tmp_path / f"cpu{cpu}" / "topology"
+        place.mkdir(parents=True)
+        (place / "thread_siblings_list").write_text(content + "\n")
+        (place / "core_id").write_text(f"{cpu % 2}\n")
+        (place / "physical_package_id").write_text("0\n")
+    monkeypatch.setattr(processor, "CPUS", tmp_path)
+    monkeypatch.setattr(processor.os, "sched_getaffinity", lambda pid: set(range(len(siblings))))
+    assert physical_cores() == cores
+    assert host_cpu.__wrapped__().num_cores == cores

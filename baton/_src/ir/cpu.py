@@ -6,7 +6,6 @@ where they do not exist.
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Collection
 from dataclasses import replace
@@ -14,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from baton._src.ir.cpu_features import changed
-from baton._src.runtime.processor import host_features
+from baton._src.runtime.processor import host_features, host_name, physical_cores
 from baton._src.support.dataclass import dataclass
 
 
@@ -163,7 +162,7 @@ def host_cpu() -> Cpu:
         l1_bytes=caches.get(1, 32 << 10),
         l2_bytes=caches.get(2, 512 << 10),
         l3_bytes=caches.get(3, 8 << 20),
-        num_cores=_host_cores(),
+        num_cores=physical_cores(),
         halves=_has_halves(_host_facts()),
         fast_bfloat16_dots=_has_fast_bfloat16_dots(_host_facts()),
         far_memory=_is_xeon(_host_facts()),
@@ -209,20 +208,6 @@ def _host_caches() -> dict[int, int]:
     return found
 
 
-def _host_cores() -> int:
-    """Physical cores this process may use: threads of one core count once."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    if affinity is None:
-        return os.cpu_count() or 1
-    usable = affinity(0)
-    topology = "/sys/devices/system/cpu/cpu{}/topology/{}"
-    cores = set()
-    for number in usable:
-        where = [_read(Path(topology.format(number, name))).strip() for name in ("physical_package_id", "core_id")]
-        cores.add(tuple(where) if all(where) else number)
-    return len(cores)
-
-
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
@@ -231,9 +216,7 @@ def _read(path: Path) -> str:
 
 
 def model_name() -> str:
-    """What the processor calls itself, for reports."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    """What the processor calls itself, for reports; LLVM's name for one that does not."""
+    lines = _read(Path("/proc/cpuinfo")).splitlines()
+    said = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return said or f"{platform.machine()} ({host_name()})"

@@ -1,4 +1,4 @@
-"""Which features this machine's processor has, by LLVM's names: what code made here may use, and what a loader tests.
+"""This machine's processor: its features by LLVM's names, which code made here may use and a loader tests; its cores.
 
 LLVM asks an x86 processor itself, but reads a part of what /proc/cpuinfo says of an ARM one; in a container under an
 emulator that describes another processor. So on ARM Linux's own word to the process counts (AT_HWCAP, AT_HWCAP2).
@@ -7,12 +7,15 @@ emulator that describes another processor. So on ARM Linux's own word to the pro
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import llvmlite.binding as llvm
 
+CPUS = Path("/sys/devices/system/cpu")
 _AT_HWCAP, _AT_HWCAP2 = 16, 26
 
 _FIRST: Mapping[str, tuple[int, ...]] = {
@@ -46,6 +49,30 @@ def host_flags() -> Mapping[str, bool]:
 def host_features() -> frozenset[str]:
     """The features this machine has."""
     return frozenset(name for name, present in host_flags().items() if present)
+
+
+def host_name() -> str:
+    """LLVM's name of this machine's CPU; `generic` if it does not know it."""
+    return str(llvm.get_host_cpu_name())
+
+
+def physical_cores() -> int:
+    """Cores this process may run on: threads of one core count once.
+
+    Cores are told apart by their lists of siblings: numbers of cores are those within a cluster on some ARM processors,
+    whose clusters are all of package 0.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    return len({_siblings_of(cpu) for cpu in os.sched_getaffinity(0)})
+
+
+def _siblings_of(cpu: int) -> str:
+    """The logical processors of the same core."""
+    try:
+        return (CPUS / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip() or str(cpu)
+    except OSError:
+        return str(cpu)
 
 
 def arm_flags(first: int, second: int) -> dict[str, bool]:

@@ -19,9 +19,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 from baton._src.runtime.linker import link, process_symbol
+from baton._src.runtime.processor import physical_cores
 from baton._src.runtime.thread_pool.pool_ir import pool_ir
 from baton._src.runtime.thread_pool.system_ir import System
 from baton._src.support.diagnostics import InternalError, fail
@@ -178,21 +178,10 @@ def default_num_threads() -> int:
         if not chosen.isdigit() or int(chosen) < 1:
             raise fail("threads-count", f"BATON_NUM_THREADS is {chosen!r}", help="set it to a number, 1 or more")
         return int(chosen)
-    if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
-    return len({_core_of(cpu) for cpu in os.sched_getaffinity(0)})
+    return physical_cores()
 
 
 @cache
 def most_threads() -> int:
     """More threads than this are a mistake, which would take a minute to start, and another to end."""
     return max(1024, os.cpu_count() or 1)
-
-
-def _core_of(cpu: int) -> str:
-    """An identifier of the physical core of a logical processor: the list of its siblings."""
-    place = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-    try:
-        return place.read_text().strip()
-    except OSError:
-        return str(cpu)
