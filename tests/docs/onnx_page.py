@@ -57,9 +57,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   equal, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
 - Files are not trusted: external data is read only from the model's folder (if the model is a link, also from the
-  folder it leads to), sizes are checked before memory is allocated, and a damaged file is a diagnostic. The text
-  formats that `onnx.save` writes are read as well; the file ending tells the format (`.textproto`, `.onnxjson`,
-  `.onnxtxt`).
+  folder it leads to), sizes are checked before memory is allocated, and a damaged file is a diagnostic. So are
+  functions that call one another until the graph has more than a million nodes. The text formats that `onnx.save`
+  writes are read as well; the file ending tells the format (`.textproto`, `.onnxjson`, `.onnxtxt`).
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are converted to floats when compiling: they take the memory of float32.
 - Strings (features and classes of scikit-learn's models) become numbers at the inputs of what `baton.compile` makes,
   and are strings again at its outputs; the program compares, looks up, counts and moves the numbers. Operators that
@@ -81,6 +81,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   the two they take.
 - TreeEnsembleClassifier gives the label of the greatest score, as ONNX's reference does. Of two classes whose leaves
   speak of both onnxruntime gives 0 or 1, whatever the labels are, and compares the second score with 0 or 0.5.
+- On narrow floats, normalisations, norms, activations of several steps and the scores of contributed attention compute
+  in float32, as in onnxruntime: squares beyond 255 overflow float16.
+- AffineGrid with aligned corners puts a lone pixel at -1, as ONNX's reference does. ONNX's own body divides by zero.
 - Resize with aligned corners uses the actual output size, as onnxruntime and PyTorch do; two cases of the onnx package
   use the size before rounding.
 - Attention of one query with `is_causal` and a past sees the keys up to its own position, as ONNX's definition and its

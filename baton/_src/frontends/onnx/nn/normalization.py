@@ -129,7 +129,10 @@ def rms_normalization(node: OnnxNode) -> Value:
 @in_float32
 def group_normalization(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
-    groups, shape = int(node.needed("num_groups")), node[0].shape
+    groups, shape = int(node.needed("num_groups")), x.shape
+    if shape is not None and not isinstance(shape[1], int) and node.opset >= 21 and node[1].rank == 1:
+        shape = (shape[0], *node[1].known_shape(), *shape[2:])  # a scale for each channel
+        x = g.of_shape(x, shape)
     if shape is None or not isinstance(shape[1], int):
         node.fail("the number of channels must be known", code="onnx-dynamic")
     if groups < 1 or shape[1] % groups:
@@ -150,8 +153,8 @@ def lrn(node: OnnxNode) -> Value:
     g, x, size = node.graph, node[0], int(node.needed("size"))
     channels = None if x.shape is None else x.shape[1]
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
-    if not isinstance(channels, int):
-        node.fail("the number of channels must be known", code="onnx-dynamic")
+    if channels is None:
+        node.fail("the rank must be known", code="onnx-dynamic")
     widths = (0, 0, before, after) + (0, 0) * (node.rank() - 2)
     squares = g.call("nn.pad", g.call("multiply", x, x), pad_width=widths, pad_value=0.0)
     total = None
