@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import baton as tvm
 from baton import relax, relay, te, tir
 from baton._src.ir.traverse import post_order
+from baton.script import tir as T
+
+
+@T.prim_func
+def doubled(a: T.Buffer((2,), "float32"), b: T.Buffer((2,), "float32")):
+    for i in range(2):
+        b[i] = a[i] * 2.0
+
 
 X, Y, Z = te.var("x"), tir.Var("y", "float32"), tir.Var("z", "int32")
 
@@ -47,6 +56,21 @@ def test_parts_of_relax_and_relay_programs_come_back_by_themselves() -> None:
         tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(part)), part, map_free_vars=True)
     found = tvm.ir.load_json(tvm.ir.save_json(nested))
     assert (found.op, found.attrs) == (nested.op, nested.attrs)
+
+
+def test_what_comes_back_is_used_like_what_was_saved() -> None:
+    """Guards dtypes, which are texts too: they came back as plain ones, equal and yet unknown to printers."""
+    x = relay.var("x", shape=(2,))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x)))
+    (found, kernel), (again, _) = (tvm.ir.load_json(tvm.ir.save_json([module, doubled])) for _ in range(2))
+    assert str(found) == str(again) == str(module)
+    result = relay.create_executor("graph", found, tvm.cpu(), "llvm").evaluate()(np.zeros(2, "float32"))
+    assert result.numpy().tolist() == [0.5, 0.5]
+    out = tvm.nd.empty((2,))
+    tvm.build(kernel, target="llvm")(tvm.nd.array(np.ones(2, "float32")), out)
+    assert out.numpy().tolist() == [2, 2]
+    info = tvm.ir.load_json(tvm.ir.save_json(relax.TensorStructInfo((2,), "int8")))
+    assert str(info) == 'R.Tensor((2,), dtype="int8")'
 
 
 def test_what_values_share_stays_shared() -> None:

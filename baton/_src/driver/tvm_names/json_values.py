@@ -14,12 +14,13 @@ from baton._src.driver.tvm_names.env_func import EnvFunc
 from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.target import Target
 from baton._src.runtime.param_dict import load_param_dict, save_param_dict
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
 
 def as_data(value: Any, reference: Callable[[Any], Any]) -> Any:
     """Data from which `from_data` makes the value again; what is not known here is given to `reference`."""
-    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, (Enum, DataType))):
         return value
     if isinstance(value, (list, tuple)):
         return {"array": [as_data(item, reference) for item in value]}
