@@ -101,3 +101,9 @@ def test_rules_that_never_end_are_named() -> None:
 
     with pytest.raises(DiagnosticError, match=r"the rule for relax.exp does not terminate"):
         legalized(module("(2,)"), endless)
+
+
+def test_rules_of_operators_that_there_are_not_are_told() -> None:
+    """Guards misspelt names, whose rules were silently never asked."""
+    with pytest.warns(UserWarning, match="never asked.*'relax.expp'"):
+        relax.transform.LegalizeOps({"relax.expp": lambda builder, call: call})

@@ -50,7 +50,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
 )
 from baton._src.support.dataclass import dataclass
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -74,6 +74,14 @@ class LegalizeOps(Pass):
     fusion_classes: bool = False
     sizes_checked: bool = False
     registered: Literal["too", "only", "not"] = "too"
+
+    def __post_init__(self) -> None:
+        """Warns of rules for operators that there are not: nothing would ever ask them."""
+        for name in self.customize_legalize_map or ():
+            try:
+                Op.get(name)
+            except DiagnosticError as error:
+                warnings.warn(f"LegalizeOps: a rule is never asked: {error}", stacklevel=4)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if not ctx.setting("relax.transform.apply_legalize_ops"):
