@@ -111,19 +111,19 @@ class Lanes:
         mantissa, bias = (23, 127) if self.bits == 32 else (52, 1023)
         return self.from_bits(self.int_op("shl", self.int_op("add", n, bias), mantissa))
 
-    def round_to_exponent(self, x: str) -> tuple[str, str]:
-        """(rounded, the representation of it that `scale` takes)."""
+    def round_to_exponent(self, x: str, factor: float = 1.0) -> tuple[str, str]:
+        """(x * factor rounded, the representation of it that `scale` takes)."""
         if self._scales_by() is None:
-            return self.round_to_int(x)
-        rounded = self.unary("rint", x)
+            return self.round_to_int(x, factor)
+        rounded = self.unary("rint", x if factor == 1.0 else self.mul(x, factor))
         return rounded, rounded
 
-    def round_to_int(self, x: str) -> tuple[str, str]:
-        """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and an
-        unspecified integer.
+    def round_to_int(self, x: str, factor: float = 1.0) -> tuple[str, str]:
+        """(x * factor rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
+        an unspecified integer.
         """
         magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
-        shifted = self.add(x, magic)
+        shifted = self.add(x, magic) if factor == 1.0 else self.fma(x, factor, magic)
         number = self.int_op("sub", self.to_bits(shifted), self._bits_of(magic))
         return self.sub(shifted, magic), number
 

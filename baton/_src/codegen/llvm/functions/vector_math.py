@@ -55,6 +55,13 @@ def helper(module: ModuleText, name: str, kind: str) -> str:
     return f"@{symbol}"
 
 
+def _exp_of_rest(m: Lanes, r: str) -> str:
+    """e^r for |r| <= ln(2)/2."""
+    if m.bits == 64:
+        return m.add(_exp_reduced(m, r), 1.0)
+    return m.fma(r, m.fma(r, m.poly(r, _EXP), 1.0), 1.0)
+
+
 def _exp_reduced(m: Lanes, r: str) -> str:
     """e^r - 1 for |r| <= ln(2)/2."""
     if m.bits == 64:
@@ -62,22 +69,18 @@ def _exp_reduced(m: Lanes, r: str) -> str:
     return m.fma(m.mul(r, r), m.poly(r, _EXP), r)
 
 
-def _reduce_exp(m: Lanes, x: str, rounding: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+def _reduce_exp(m: Lanes, x: str, rounding: Callable[[str, float], tuple[str, str]]) -> tuple[str, str]:
     """x = n ln(2) + r: (r, n as `rounding` gives it). ln(2) is in two pieces; n times the first, short one is exact."""
     high = 0.693145751953125 if m.bits == 32 else 0.6931471803691238
     low = 1.4286068203094172e-06 if m.bits == 32 else 1.9082149292705877e-10
-    rounded, n = rounding(m.mul(x, 1 / LN2))
+    rounded, n = rounding(x, 1 / LN2)
     return m.fma(rounded, -low, m.fma(rounded, -high, x)), n
 
 
-def _exp_above(m: Lanes, x: str, low: float) -> str:
-    """e^x, or e^low where x is less."""
-    r, n = _reduce_exp(m, m.clamp(x, low, 89.0 if m.bits == 32 else 710.0), m.round_to_exponent)
-    return m.scale(m.add(_exp_reduced(m, r), 1.0), n)
-
-
 def _exp(m: Lanes, x: str) -> str:
-    return _exp_above(m, x, -104.0 if m.bits == 32 else -746.0)
+    low, high = (-104.0, 89.0) if m.bits == 32 else (-746.0, 710.0)
+    r, n = _reduce_exp(m, m.clamp(x, low, high), m.round_to_exponent)
+    return m.scale(_exp_of_rest(m, r), n)
 
 
 def _exp_flushed(m: Lanes, x: str) -> str:
@@ -85,7 +88,7 @@ def _exp_flushed(m: Lanes, x: str) -> str:
     some processors."""
     low = -87.33654 if m.bits == 32 else -708.3964
     r, n = _reduce_exp(m, m.at_least(x, low), m.round_to_exponent)
-    power = m.scale(m.add(_exp_reduced(m, r), 1.0), n, normal=True)
+    power = m.scale(_exp_of_rest(m, r), n, normal=True)
     return m.choose(m.compare("olt", x, low), 0.0, power)
 
 
@@ -186,8 +189,9 @@ def _tanh(m: Lanes, x: str) -> str:
 
 
 def _sigmoid(m: Lanes, x: str) -> str:
-    """Powers less than e^-40 vanish beside one; subnormal ones would be slow, too."""
-    return m.div(1.0, m.add(_exp_above(m, m.neg(x), -40.0), 1.0))
+    """Powers less than e^-40 vanish beside one; subnormal ones would be slow, too. The greatest is less than 2^128."""
+    r, n = _reduce_exp(m, m.clamp(m.neg(x), -40.0, 88.37 if m.bits == 32 else 709.4), m.round_to_exponent)
+    return m.div(1.0, m.add(m.scale(_exp_of_rest(m, r), n, normal=True), 1.0))
 
 
 def _erf(m: Lanes, x: str) -> str:
