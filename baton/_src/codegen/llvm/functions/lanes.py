@@ -119,8 +119,8 @@ class Lanes:
         return rounded, rounded
 
     def round_to_int(self, x: str, factor: float = 1.0) -> tuple[str, str]:
-        """(x * factor rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
-        an unspecified integer.
+        """(x * factor rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN
+        and an unspecified integer.
         """
         magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
         shifted = self.add(x, magic) if factor == 1.0 else self.fma(x, factor, magic)
