@@ -98,7 +98,7 @@ def _is_closure(node: Any) -> bool:
 def _outside(why: str, span: Any) -> DiagnosticError:
     return fail(
         "graph-fragment",
-        f"the graph executor cannot run this program:  {why}",
+        f"the graph executor cannot run this program: {why}",
         span=span,
         help='use relay.vm.compile, or create_executor("vm")',
     )
