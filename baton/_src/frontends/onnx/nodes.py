@@ -161,6 +161,9 @@ class Nodes:
             raise DynamicValueError(_located(error, node, proto), error.inputs) from error
         except DiagnosticError as error:
             raise DiagnosticError(_located(error, node, proto)) from error
+        except MemoryError as error:
+            told = Diagnostic("onnx-node", f"{node.title}: what it makes of constants is too large: {error}")
+            raise DiagnosticError(_located(DiagnosticError(told), node, proto)) from error
         results = [found] if isinstance(found, Value) else list(found)
         mark_strings(node.op_type, node.inputs, results)
         return results

@@ -271,6 +271,14 @@ def test_results_of_a_few_numbers_are_not_made_when_importing(operator: str, ope
     assert sum(e.data.numpy().nbytes for e in post_order(main) if isinstance(e, relax.Constant)) < 1000
 
 
+def test_what_does_not_fit_into_the_memory_is_named() -> None:
+    weights = [weight(f"w{k}", np.array(v)) for k, v in enumerate([10**7, 10**8, 8000, 0.0, 4000.0])]
+    node = helper.make_node("MelWeightMatrix", [w.name for w in weights], ["y"], name="/mel")
+    assert "'/mel': what it makes of constants is too large" in refused(
+        model_of([node], [], weights=weights), "onnx-node"
+    )
+
+
 def test_ranges_without_end() -> None:
     weights = [weight(name, np.float32(v)) for name, v in (("a", 0), ("b", np.inf), ("c", 1))]
     assert "never ends" in refused(

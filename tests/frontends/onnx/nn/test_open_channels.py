@@ -15,6 +15,7 @@ from tests.frontends.onnx.models import model_of, weight
 OF_CHANNELS = np.linspace(0.5, 2, 4).astype("float32")
 NODES = {
     "lrn": make_node("LRN", ["x"], ["y"], size=3, alpha=0.5),
+    "lrn of all": make_node("LRN", ["x"], ["y"], size=9, alpha=0.5),
     "groups": make_node("GroupNormalization", ["x", "w", "w"], ["y"], num_groups=2),
 }
 
@@ -33,3 +34,13 @@ def test_channels_that_are_not_those_of_the_scale() -> None:
     model = model_of([NODES["groups"]], [("x", ["n", "c", "h", "w"])], weights=[weight("w", OF_CHANNELS)])
     with pytest.raises(baton.DiagnosticError, match="6"):
         baton.compile(model).run({"x": np.zeros((1, 6, 2, 2), "float32")})
+
+
+def test_windows_beyond_all_channels() -> None:
+    """A window of ten million channels has four of them in it."""
+    node = make_node("LRN", ["x"], ["y"], size=10**7 + 1, alpha=1e7)
+    x = np.arange(4, dtype="float32").reshape(1, 4, 1, 1)
+    wanted = x / (1 + 14 * 1e7 / (10**7 + 1)) ** 0.75
+    np.testing.assert_allclose(
+        baton.compile(model_of([node], [("x", [1, 4, 1, 1])])).run({"x": x})[0], wanted, rtol=1e-5
+    )

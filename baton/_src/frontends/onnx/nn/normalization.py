@@ -155,10 +155,12 @@ def lrn(node: OnnxNode) -> Value:
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
     if channels is None:
         node.fail("the rank must be known", code="onnx-dynamic")
+    if isinstance(channels, int):  # a window may reach far beyond them
+        before, after = (min(reach, max(channels - 1, 0)) for reach in (before, after))
     widths = (0, 0, before, after) + (0, 0) * (node.rank() - 2)
     squares = g.call("nn.pad", g.call("multiply", x, x), pad_width=widths, pad_value=0.0)
     total = None
-    for start in range(size):
+    for start in range(before + 1 + after):
         part = g.call("strided_slice", squares, axes=(1,), begin=(start,), end=(start + channels,), strides=(1,))
         total = part if total is None else g.call("add", total, part)
     assert total is not None
