@@ -85,7 +85,9 @@ def test_external_data_outside_the_folder(tmp_path: Path, location: str) -> None
     assert "'w'" in refused(saved(external(location), folder), "onnx-external")
 
 
-@pytest.mark.parametrize("entries", [{"offset": "8"}, {"offset": "-1"}, {"offset": "x"}, {"length": "1"}])
+@pytest.mark.parametrize(
+    "entries", [{"offset": "8"}, {"offset": "-1"}, {"offset": "x"}, {"offset": "9" * 99}, {"length": "1"}]
+)
 def test_external_data_that_does_not_fit(tmp_path: Path, entries: dict[str, str]) -> None:
     np.arange(4, dtype=np.float32).tofile(tmp_path / "w.bin")
     refused(saved(external("w.bin", **entries), tmp_path), "onnx-external")

@@ -199,7 +199,7 @@ def _external(tensor: Any, folder: ModelFolder | None, dtype: DataType, shape: t
         if "length" in entries and int(entries["length"]) != size:
             raise ValueError(f"its length is given as {entries['length']} bytes, {size} are needed")
         array = _elements(np.fromfile(path, "uint8", count=size, offset=offset), dtype, count)
-    except (ValueError, OSError) as error:
+    except (ValueError, OverflowError, OSError) as error:
         raise fail(
             "onnx-external", f"tensor {tensor.name!r}: cannot read its data from {location!r}: {error}"
         ) from error
