@@ -135,8 +135,9 @@ def native_batch_norm(
 ) -> tuple[Value, Value, Value]:  # fmt: skip
     """(result, mean, inverse deviation); without the last two where statistics are kept"""
     if mean is None or variance is None:
-        normal, *statistics = _normalised(node, x, (0, *range(2, x.rank)), eps)
-        return _per_channel(node, normal, weight, bias), *(node.graph.reshape(s, (-1,)) for s in statistics)
+        normal, centre, inverse = _normalised(node, x, (0, *range(2, x.rank)), eps)
+        flat = node.graph.reshape(centre, (-1,)), node.graph.reshape(inverse, (-1,))
+        return _per_channel(node, normal, weight, bias), *flat
     nothing = node.graph.constant(np.zeros(0), dtype_of(node.results[1].dtype))
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 
