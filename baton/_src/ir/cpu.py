@@ -42,6 +42,18 @@ class Cpu:
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
+    """Whether vectors of `lanes` 32-bit words have fast dot products of four unsigned by signed bytes: of their own, or
+    of two 16-bit numbers each, which is still faster than multiplying 32-bit ones.
+    """
+    return has_byte_dot_instruction(features, lanes) or has_pair_dots(features, lanes)
+
+
+def has_pair_dots(features: Collection[str], lanes: int) -> bool:
+    """Whether vectors of `lanes` 32-bit words have dot products of two signed 16-bit numbers (vpmaddwd)."""
+    return "avx2" in features and (lanes in (4, 8) or (lanes == 16 and "avx512bw" in features))
+
+
+def has_byte_dot_instruction(features: Collection[str], lanes: int) -> bool:
     """Whether vectors of `lanes` 32-bit words have dot products of four unsigned by signed bytes: vpdpbusd; ARM's
     usdot, or its sdot with an addition, of vectors of 128 bits or several of these.
     """

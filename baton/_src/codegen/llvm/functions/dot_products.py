@@ -4,7 +4,8 @@
 vdpbf16ps (two pairs of bfloat16). Without a matching instruction, words are shifted, masked and multiplied.
 
 ARM processors without usdot mostly have sdot, of signed bytes: u * s = (u - 128) * s + 128 * s. The second term depends
-on the right words only, so LLVM computes it once for all rows of a tile, and an addition is left.
+on the right words only, so LLVM computes it once for all rows of a tile, and an addition is left. x86 processors
+without VNNI multiply bytes as 16-bit numbers, two at a time, by vpmaddwd: exactly (vpmaddubsw saturates).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.codegen.llvm.text import mangle, with_lanes
-from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dot_instruction, has_byte_dots, has_pair_dots
 from baton._src.tir import expr as tir
 
 Writer = Any
@@ -23,10 +24,11 @@ def dot_u8s8(w: Writer, call: tir.Call) -> str:
     total, a, b = (w.emit(x) for x in call.args)
     lanes = call.dtype.lanes
     words = with_lanes("i32", lanes)
-    if not has_byte_dots(w.features, lanes):
-        return _bytes_by_shifts(w.f, lanes, total, a, b)
-    if "neon" in w.features:
+    if "neon" in w.features and has_byte_dots(w.features, lanes):
         return _bytes_on_arm(w, lanes, total, a, b)
+    if not has_byte_dot_instruction(w.features, lanes):
+        by = _bytes_by_pairs if has_pair_dots(w.features, lanes) else _bytes_by_shifts
+        return by(w.f, lanes, total, a, b)
     size = with_lanes("i8", 4 * lanes)
     narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
     name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
@@ -82,6 +84,22 @@ def _sdot(f: Any, total: str, a: str, b: str) -> str:
 
 def _splat(lanes: int, value: int) -> str:
     return str(value) if lanes == 1 else f"splat (i32 {value})"
+
+
+def _bytes_by_pairs(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+    """The even bytes of each word as 16-bit numbers, then the odd ones."""
+    words, halves = with_lanes("i32", lanes), with_lanes("i16", 2 * lanes)
+    x, y = (f.value(f"bitcast {words} {v} to {halves}") for v in (a, b))
+    name = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}[lanes]
+    low = f.value(f"shl {halves} {y}, splat (i16 8)")
+    pairs = (
+        (f.value(f"and {halves} {x}, splat (i16 255)"), f.value(f"ashr {halves} {low}, splat (i16 8)")),
+        (f.value(f"lshr {halves} {x}, splat (i16 8)"), f.value(f"ashr {halves} {y}, splat (i16 8)")),
+    )
+    for unsigned, signed in pairs:
+        products = f.intrinsic(name, words, (halves, unsigned), (halves, signed))
+        total = f.value(f"add {words} {total}, {products}")
+    return total
 
 
 def _bytes_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:

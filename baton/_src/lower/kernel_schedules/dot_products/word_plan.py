@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from baton._src.ir.cpu import has_byte_dots, has_fast_bfloat16_dots
+from baton._src.ir.cpu import has_byte_dot_instruction, has_byte_dots, has_fast_bfloat16_dots
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
@@ -101,8 +101,15 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> W
     halves = dot_instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
     shape = replace(shape, halves=shape.halves and halves is not None)
     vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
-    shape = replace(shape, vectors=vectors, rows=min(shape.rows, rows_in_place(matrix)))
+    rows = min(shape.rows, rows_in_place(matrix), _rows_in_registers(dot, target))
+    shape = replace(shape, vectors=vectors, rows=rows)
     return WordPlan(kernel, matrix, dot, dtypes[0], shape, width is not None)
+
+
+def _rows_in_registers(dot: Dot, target: Target) -> int:
+    """The rows of a tile for which 16 registers suffice where words of bytes are taken apart into pairs of 16 bits."""
+    whole = has_byte_dot_instruction(target.features, target.lanes(32)) or target.cpu.vector_registers > 16
+    return target.cpu.vector_registers if whole or dot.group != 4 else 4
 
 
 def _vectors(matrix: Product, shape: TileShape) -> int:

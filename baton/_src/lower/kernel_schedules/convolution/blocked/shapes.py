@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.ir.cpu import has_byte_dot_instruction
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked.depthwise import taps_at_once
@@ -43,6 +44,8 @@ def row_taps(conv: BlockedConv, target: Target) -> int:
 def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
     """Points of a tile of so many blocks."""
     taps, vectors = row_taps(conv, target), _vectors(target, conv.width)
+    if conv.words and not has_byte_dot_instruction(target.features, target.lanes(32)):
+        return max(1, (_registers(target) - 3 - 2 * vectors * blocks) // (vectors * blocks))  # words are taken apart
     if taps == 1:
         return most_points(target, conv.width, blocks)
     return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
