@@ -84,6 +84,7 @@ _V2 = _SSE | {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
+_ICE_LAKE = _VNNI | {"avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "gfni"}
 _NEON = frozenset({"neon", "fp-armv8"})
 _ARM_V8_2 = _NEON | {"crc", "lse", "rdm", "fullfp16", "dotprod"}
 _ARM_V8_6 = _ARM_V8_2 | {"rcpc", "bf16", "i8mm"}
@@ -92,7 +93,9 @@ SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
 WHOLE = replace(AVX512, features=_VNNI, halves=False)
-RAPIDS = replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False, far_memory=True)
+RAPIDS = replace(
+    WHOLE, features=_ICE_LAKE | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False, far_memory=True
+)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
 ARM_V8_2 = replace(NEON, features=_ARM_V8_2, l1_bytes=64 << 10)
 NEOVERSE_N1 = replace(ARM_V8_2, l2_bytes=1 << 20)
@@ -113,15 +116,15 @@ NAMED: dict[str, Cpu] = {
     "core-avx2": AVX2,
     "skylake-avx512": replace(WHOLE, features=_V4),
     "cascadelake": WHOLE,
-    "icelake-client": replace(AVX512, features=_VNNI),
-    "icelake-server": WHOLE,
+    "icelake-client": replace(AVX512, features=_ICE_LAKE),
+    "icelake-server": replace(WHOLE, features=_ICE_LAKE),
     "cooperlake": replace(WHOLE, features=_VNNI | {"avx512bf16"}),
     "sapphirerapids": RAPIDS,
     "emeraldrapids": RAPIDS,
     "graniterapids": RAPIDS,
     "graniterapids-d": RAPIDS,
-    "znver4": replace(AVX512, features=_VNNI | {"avx512bf16"}),
-    "znver5": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l1_bytes=48 << 10),
+    "znver4": replace(AVX512, features=_ICE_LAKE | {"avx512bf16"}),
+    "znver5": replace(WHOLE, features=_ICE_LAKE | {"avx512bf16"}, l1_bytes=48 << 10),
     "cortex-a53": NEON,
     "cortex-a72": NEON,
     "cortex-a55": replace(ARM_V8_2, l1_bytes=32 << 10),
