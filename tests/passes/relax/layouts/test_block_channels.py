@@ -137,7 +137,7 @@ def _alone(b: Any, x: Any) -> Any:
 
 
 def _grouped(b: Any, x: Any) -> Any:
-    return conv(b, conv(b, x, 16, 8, groups=2), 16, 8, groups=2)
+    return conv(b, conv(b, x, 16, 2, groups=8), 16, 2, groups=8)
 
 
 def _odd(b: Any, x: Any) -> Any:
