@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 import baton
 from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node, onnxruntime_outputs
-from tests.frontends.onnx.models import model_of
+from tests.frontends.onnx.models import model_of, weight
 
 WHOLE, BYTES = TensorProto.INT64, TensorProto.INT8
 HEADS = {"q_num_heads": 3, "kv_num_heads": 3}
@@ -119,3 +119,24 @@ def test_a_bound_that_is_a_vector_of_one_element() -> None:
     np.testing.assert_array_equal(found, np.maximum(x, 2))
     with pytest.raises(baton.DiagnosticError):
         program.run({"x": x, "low": np.array([1, 2, 3], "float32")})
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands"),
+    [
+        ("Gather", [np.array(1 << 40)]),
+        ("Gather", [np.array(7)]),
+        ("Slice", [np.array([0])]),
+        ("Slice", [np.array([0, 1]), np.array([1])]),
+        ("Unsqueeze", [np.array(3)]),
+    ],
+)
+def test_what_is_taken_of_open_sizes(operator: str, operands: list[Any]) -> None:
+    """Sizes are computed while importing, where operands that do not fit were errors of Python's."""
+    weights = [weight(f"w{k}", o) for k, o in enumerate(operands)]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node(operator, ["s", *(w.name for w in weights)], ["y"], name="the_node"),
+    ]
+    with pytest.raises(baton.DiagnosticError, match="the_node"):
+        baton.compile(model_of(nodes, [("x", ["n", 3])], weights=weights)).run({"x": np.zeros((2, 3), "float32")})

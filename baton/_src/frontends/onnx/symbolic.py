@@ -202,6 +202,8 @@ FOLDERS: dict[str, Folder] = {
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
+MALFORMED = (IndexError, ValueError, TypeError, OverflowError)
+"""What a folder meets in operands that do not fit, or are not there: the operator's converter tells what is wrong."""
 WHOLE = frozenset(FOLDERS) - {"Div", "Mod"}
 """Operators that give whole numbers of floats that are whole numbers, the same as of integers."""
 
@@ -226,7 +228,7 @@ def fold_dims(
     try:
         found: AnyArray | None = folder(list(contents), attributes)
         return found
-    except Undecided:
+    except (Undecided, *MALFORMED):
         return None
 
 
