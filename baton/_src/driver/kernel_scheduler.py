@@ -7,10 +7,11 @@ from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.records import answers, record_text
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, consulted, using
+from baton._src.lower.kernel_schedules.given_loops import with_compact_memory
 from baton._src.lower.kernel_schedules.schedule import decide, keeps_its_loops
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir.kernel_digest import kernel_digest
-from baton._src.tir.prim_func import CHOICES, PrimFunc, as_scheduled
+from baton._src.tir.prim_func import CHOICES, UNSCHEDULED, PrimFunc, as_scheduled
 from baton._src.transform.context import PassContext
 
 SOURCES = ("lower/kernel_schedules", "passes/shared", "transform", "te")
@@ -41,7 +42,7 @@ def scheduler(target: Target) -> Scheduler:
 
     def run(function: PrimFunc) -> tuple[PrimFunc, str]:
         if function in loops:
-            return loops[function], "none: loops from the database in force"
+            return with_compact_memory(loops[function]), f"{UNSCHEDULED}: loops from the database in force"
         record = records.get(function)
         if not record:
             decision = decide(function, target)

@@ -19,6 +19,8 @@ from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import HANDLE
 
 CHOICES = "baton.choices"
+UNSCHEDULED = "none"
+"""What begins the name of the rule of a kernel whose loops no rule has chosen."""
 COUNTS = "tir.counts"
 """The attribute of a kernel that counts elements: the parameter that has at least as many as each number it gives."""
 

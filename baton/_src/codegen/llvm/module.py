@@ -37,7 +37,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir
 from baton._src.tir.kernel_digest import kernel_digest
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.prim_func import UNSCHEDULED, PrimFunc
 
 LONG = 1 << 12
 """The assumed size of `beside` work, in nodes of a kernel: it is started among the first."""
@@ -204,7 +204,8 @@ class _Jobs:
         symbol = self.symbols[key]
         text, imports, rule = self.text(symbol)
         facts = {"imports": imports, "rule": rule}
-        return json.dumps(facts, separators=(",", ":")).encode() + b"\n" + compile_text(text, self.machine)
+        code = compile_text(text, self.machine, _has_given_loops(rule))
+        return json.dumps(facts, separators=(",", ":")).encode() + b"\n" + code
 
     def text(self, symbol: str) -> tuple[str, tuple[str, ...], str]:
         """LLVM IR of a function under its name, what it imports, its rule."""
@@ -240,8 +241,17 @@ def sources(
     scheduler: Scheduler | None = None,
 ) -> list[str]:
     """The source of each kernel for reading: LLVM IR ("ll"), or the assembly that LLVM makes of it ("asm")."""
-    texts = list(module_texts(functions, target, checked, scheduler)[0].values())
-    return [assembly(text, Machine.of(target)) for text in texts] if fmt == "asm" else texts
+    machine = Machine.of(target)
+    jobs = _Jobs(functions, target, machine, checked, scheduler, ())
+    found = [jobs.text(symbol) for symbol in functions]
+    if fmt == "asm":
+        return [assembly(text, machine, _has_given_loops(rule)) for text, _, rule in found]
+    return [text for text, _, _ in found]
+
+
+def _has_given_loops(rule: str) -> bool:
+    """Whether a kernel's loops are those of a script, and not a rule's."""
+    return rule.startswith(UNSCHEDULED)
 
 
 def calls_of(func: PrimFunc) -> list[str]:

@@ -16,13 +16,14 @@ from baton._src.lower.kernel_schedules.convolution.blocked import conv_blocked
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
 from baton._src.lower.kernel_schedules.convolution.transposed import conv_phases
 from baton._src.lower.kernel_schedules.dot_products import dot_products
+from baton._src.lower.kernel_schedules.given_loops import with_compact_memory
 from baton._src.lower.kernel_schedules.products import matmul, prepacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IntImm
 from baton._src.tir.index_dtype import with_index_dtype
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.prim_func import UNSCHEDULED, PrimFunc
 from baton._src.values.dtype import INT64
 
 Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]
@@ -76,7 +77,7 @@ def keeps_its_loops(func: PrimFunc) -> bool:
 def decide(func: PrimFunc, target: Target) -> Decision:
     """Schedule `func`; the result also names the rule that did."""
     if keeps_its_loops(func):
-        return Decision(func, "none: already scheduled", ())
+        return Decision(with_compact_memory(func), f"{UNSCHEDULED}: already scheduled", ())
     func = with_index_dtype(func, INT64)  # rules combine their own loops with existing ones
     declined: list[tuple[str, str]] = []
     for rule in RULES[-1:] if _is_empty(func) else RULES:
@@ -90,7 +91,7 @@ def decide(func: PrimFunc, target: Target) -> Decision:
         if not isinstance(found, Declined):
             return Decision(found, rule.name, tuple(declined))
         declined.append((rule.name, found.reason))
-    return Decision(func, "none: as it stands", tuple(declined))
+    return Decision(func, f"{UNSCHEDULED}: as it stands", tuple(declined))
 
 
 def _is_empty(func: PrimFunc) -> bool:
