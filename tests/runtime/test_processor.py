@@ -9,6 +9,8 @@ import pytest
 from baton._src.ir.cpu import NAMED, host_cpu
 from baton._src.runtime import processor
 from baton._src.runtime.processor import arm_flags, host_features, host_flags, physical_cores
+from baton._src.runtime.thread_pool.threads import default_num_threads
+from baton._src.support import processors
 
 FIRST_OF_V8 = 0b1000_1111_1111  # fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid
 FIRST_OF_V8_2 = FIRST_OF_V8 | 0x10_F700  # atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp
@@ -54,3 +56,16 @@ def test_cores(siblings: list[str], cores: int, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(processor.os, "sched_getaffinity", lambda pid: set(range(len(siblings))))
     assert physical_cores() == cores
     assert host_cpu.__wrapped__().num_cores == cores
+
+
+def test_no_more_cores_than_a_container_is_granted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards containers: one that is granted two processors had as many threads as its machine has cores."""
+    for place, content in (("proc/self/cgroup", "0::/"), ("sys/fs/cgroup/cpu.max", "200000 100000")):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(content + "\n")
+    monkeypatch.setattr(processors, "_ROOT", tmp_path)
+    monkeypatch.setattr(processor, "CPUS", tmp_path)
+    monkeypatch.setattr(processor.os, "sched_getaffinity", lambda pid: set(range(64)))
+    assert physical_cores() == 2
+    assert default_num_threads.__wrapped__() == 2
+    assert host_cpu.__wrapped__().num_cores == 2

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from baton._src.support.processors import granted
+
 CPUS = Path("/sys/devices/system/cpu")
 _AT_HWCAP, _AT_HWCAP2 = 16, 26
 
@@ -57,14 +59,14 @@ def host_name() -> str:
 
 
 def physical_cores() -> int:
-    """Cores this process may run on: threads of one core count once.
+    """Cores this process may use: threads of one core count once, and a container's limit of time counts as well.
 
     Cores are told apart by their lists of siblings: numbers of cores are those within a cluster on some ARM processors,
     whose clusters are all of package 0.
     """
     if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
-    return len({_siblings_of(cpu) for cpu in os.sched_getaffinity(0)})
+        return granted(os.cpu_count() or 1)
+    return granted(len({_siblings_of(cpu) for cpu in os.sched_getaffinity(0)}))
 
 
 def _siblings_of(cpu: int) -> str:

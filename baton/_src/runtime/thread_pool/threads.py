@@ -172,7 +172,7 @@ def thread_pool() -> ThreadPool:
 
 @cache
 def default_num_threads() -> int:
-    """BATON_NUM_THREADS, or the number of physical cores this process may run on."""
+    """BATON_NUM_THREADS, or the number of physical cores this process may use."""
     chosen = os.environ.get("BATON_NUM_THREADS", "")
     if chosen:
         if not chosen.isdigit() or int(chosen) < 1:
