@@ -76,6 +76,8 @@ def keeps_its_loops(func: PrimFunc) -> bool:
 
 def decide(func: PrimFunc, target: Target) -> Decision:
     """Schedule `func`; the result also names the rule that did."""
+    if func.attrs.get("calls_kernels"):
+        return Decision(func, "", ())  # native control flow, written as it is to run
     if keeps_its_loops(func):
         return Decision(with_compact_memory(func), f"{UNSCHEDULED}: already scheduled", ())
     func = with_index_dtype(func, INT64)  # rules combine their own loops with existing ones
