@@ -89,6 +89,7 @@ def made(z: Any) -> Any:
 def products(a: Any, b: Any) -> Any:
     x, y = a[0], b[0, :, :3]
     sums = torch.addmm(y[0], x, y, beta=2, alpha=0.5 + 1j), torch.baddbmm(b[:, :1], a, b), torch.addmv(x[:, 0], x, y[0])
+    sums += torch.addbmm(y[0], a, b[:, :, :3], beta=0.6 - 1j, alpha=0.2), torch.addbmm(y[0], a, b[:, :, :3], beta=0)
     return *sums, torch.dot(x[0], x[1]), torch.vdot(x[0], x[1]), torch.outer(x[0], y[0]), functional.linear(x, y)
 
 

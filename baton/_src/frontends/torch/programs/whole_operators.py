@@ -119,7 +119,7 @@ def windows(x: Any, dimension: int, size: int, step: int) -> Any:
 
 def batches_added(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of all products; whole numbers have whole factors."""
-    if not x.is_floating_point():
+    if not (x.is_floating_point() or x.is_complex()):
         beta, alpha = int(beta), int(alpha)
     rows, columns = batch1.transpose(0, 1).flatten(1), batch2.flatten(0, 1)
     total = torch_library().mm(rows, columns)  # one product, whose sums are not rounded batch by batch
