@@ -105,6 +105,13 @@ def test_refused_modules(text: str, message: str) -> None:
 
 
 @pytest.mark.rule("RELAY-TEXT-1")
+def test_dims_of_numbers_are_calculated() -> None:
+    """Guards printing: a difference of numbers was kept, and printed as what no reader knows."""
+    program = read_module("def @main(%x: Tensor[(5 - 1, 2 * 3 + 1), float32]) { %x }")
+    assert "Tensor[(4, 7), float32]" in str(program)
+    assert "the dim -4 is negative" in str(error_of(lambda: read("fn (%x: Tensor[(1 - 5, 3), float32]) { %x }")))
+
+
 def test_definitions_may_share_a_line() -> None:
     """Data types had to begin one; what followed an extern type on its line was passed over."""
     module = read_module(

@@ -6,6 +6,7 @@ float32 (a scalar)   Name   Name[T, ...]   ref(T)   _
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -35,6 +36,7 @@ INT_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 _CALCULATIONS = {"+": Add, "-": Sub, "*": Mul}
+_OF_NUMBERS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 class TypeReader:
@@ -148,6 +150,8 @@ class TypeReader:
 
     def _calculated(self, sign: Token, left: Any, right: Any) -> Any:
         """Both sides are dims that are calculated with; a number has the dtype of the other side."""
+        if isinstance(left, IntImm) and isinstance(right, IntImm):
+            return self._number(_OF_NUMBERS[sign.text](left.value, right.value), sign)
         sides = [left, right]
         if not all(isinstance(side, PrimExpr) and not isinstance(side, AnyDim) for side in sides):
             raise self._cursor.fault("only numbers and variables are calculated with", sign, "write ? for the whole")
@@ -165,16 +169,19 @@ class TypeReader:
             return AnyDim()
         token = cursor.next()
         if token.kind is Kind.NUMBER and token.text.isdigit():
-            value = int(token.text)
-            if value >= 2**63:
-                raise cursor.fault(f"the dim {value} is too large", token, "dims are int64")
-            return literal(value) if value < 2**31 else literal(value, INT64)
+            return self._number(int(token.text), token)
         if token.kind is Kind.NAME:
             if token.text in self.variables:
                 return self.variables[token.text]
             dtype = self.dtype() if cursor.accept(":") else "int32"
             return self.dims.setdefault(token.text, Var(token.text, dtype))
         raise cursor.fault("expected a dim: a number, ? or a name", token)
+
+    def _number(self, value: int, token: Token) -> Any:
+        if not 0 <= value < 2**63:
+            what = "negative" if value < 0 else "too large"
+            raise self._cursor.fault(f"the dim {value} is {what}", token, "dims are int64, and not negative")
+        return literal(value) if value < 2**31 else literal(value, INT64)
 
     def dtype(self) -> Any:
         """A dtype, or a type variable of kind BaseType."""
