@@ -387,8 +387,9 @@ def test_what_was_scheduled_by_hand_is_compiled_as_it_stands() -> None:
     assert "tir.is_scheduled" not in s.func.attrs
     s.unroll(s.get_loops("C")[1])
     assert "tir.is_scheduled" not in s.func.attrs  # what was done to loops is no part of what the function says
-    chosen = as_scheduled(s.func)
-    assert decide(chosen, Target("llvm")).func is chosen
+    decided = decide(as_scheduled(s.func), Target("llvm")).func
+    chosen, compiled = ([s.get(loop) for b in "CD" for loop in s.get_loops(b)] for s in (s, Schedule(decided)))
+    assert [(loop.extent, loop.kind) for loop in chosen] == [(loop.extent, loop.kind) for loop in compiled]
 
 
 def test_unknown_names() -> None:

@@ -17,7 +17,7 @@ from tests.lower.kernel_schedules.convolution.test_conv_unpacked import Case, ch
 from tests.lower.kernel_schedules.spills import WIDE, spills_of_sums
 
 CASES: list[Case] = [
-    (R.nn.conv2d, (1, 5, 11, 37), (3, 5, 3, 3), {"padding": 1}),
+    (R.nn.conv2d, (1, 5, 11, 37), (2, 5, 3, 3), {"padding": 1}),
     (R.nn.conv2d, (2, 4, 13, 40), (4, 2, 2, 4), {"padding": 2, "groups": 2, "dilation": (3, 2)}),
     (R.nn.conv2d, (1, 6, 9, 17), (1, 6, 5, 1), {}),
 ]

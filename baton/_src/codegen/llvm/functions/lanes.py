@@ -137,6 +137,12 @@ class Lanes:
             return self._scaled_at_once(x, exponent, lanes)
         return self.mul(x, self.power_of_two(exponent)) if normal else self._scaled_in_steps(x, exponent)
 
+    def scale_to_infinity(self, x: str, exponent: str) -> str:
+        """The same for an n of which 2^(n - 1) is normal: results may be infinite, but not subnormal."""
+        if self._scales_by() is not None:
+            return self.scale(x, exponent)
+        return self.mul(self.add(x, x), self.power_of_two(self.int_op("sub", exponent, 1)))
+
     def _scales_by(self) -> int | None:
         """The lanes of the instruction that multiplies by a power of two, if the processor has one."""
         lanes = min(self.count, 512 // self.bits)

@@ -125,9 +125,9 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     "code is made for one CPU: tvm.target.Target": {"target": "compilation_config"},
     TEST_EQUIPMENT: {
         "testing": (
-            "auto_scheduler popen_pool runner tir usmp check_bool_expr_is_true identity_cpp is_ampere_or_newer "
+            "auto_scheduler popen_pool runner tir usmp check_bool_expr_is_true identity_cpp "
             "check_int_constraints_trans_consistency object_use_count terminate_self test_check_eq_callback "
-            "test_raise_error_callback test_wrap_callback xfail_parameterizations skip_parameterizations"
+            "test_raise_error_callback test_wrap_callback"
         ),
     },
     "there are no generated C functions to name": {"runtime": "name_transforms"},

@@ -77,7 +77,8 @@ class LegalizeOps(Pass):
 
     def __post_init__(self) -> None:
         """Warns of rules for operators that there are not: nothing would ever ask them."""
-        for name in self.customize_legalize_map or ():
+        rules = self.customize_legalize_map
+        for name in rules if isinstance(rules, Mapping) else ():  # what else it is is told when the pass runs
             try:
                 Op.get(name)
             except DiagnosticError as error:
