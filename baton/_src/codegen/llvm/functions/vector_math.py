@@ -189,8 +189,8 @@ def _tanh(m: Lanes, x: str) -> str:
 
 
 def _sigmoid(m: Lanes, x: str) -> str:
-    """Powers less than e^-40 vanish beside one; subnormal ones would be slow, too. The greatest are infinite: what is not
-    quite 0 would be a large number times the least x, in x * sigmoid(x)."""
+    """Powers less than e^-40 vanish beside one; subnormal ones would be slow, too. The greatest are infinite: a result
+    not quite 0, times the least x, would be a large number in x * sigmoid(x)."""
     r, n = _reduce_exp(m, m.clamp(m.neg(x), -40.0, 89.0 if m.bits == 32 else 710.0), m.round_to_exponent)
     return m.div(1.0, m.add(m.scale_to_infinity(_exp_of_rest(m, r), n), 1.0))
 
