@@ -144,7 +144,7 @@ def test_products_of_batches_and_of_bytes() -> None:
 def test_remembered_results_belong_to_arguments_and_to_values_around() -> None:
     def made_with(scale: int) -> Any:
         @memoize("tests.scaled")
-        def scaled(value: int) -> int:
+        def scaled(value: Any) -> Any:
             CALLS.append((scale, value))
             return scale * value
 
@@ -152,5 +152,6 @@ def test_remembered_results_belong_to_arguments_and_to_values_around() -> None:
 
     assert [made_with(2)(3), made_with(2)(3), made_with(5)(3), made_with(2)(4)] == [6, 6, 15, 8]
     assert CALLS == [(2, 3), (5, 3), (2, 4)]
+    assert [type(made_with(2)(value)) for value in (1, 1.0)] == [int, float]
     with pytest.raises(tvm.TVMError, match="cannot be remembered"):
         made_with(1)([3])

@@ -27,7 +27,8 @@ def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[P, R]], 
         @wraps(function)
         def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
             around = tuple(cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
-            place = (key, around, args, tuple(sorted(kwargs.items())))
+            values = (around, args, tuple(sorted(kwargs.items())))
+            place = (key, values, repr(values))  # 1, 1.0 and True are equal, and written differently
             try:
                 known = place in _RESULTS
             except TypeError as error:
