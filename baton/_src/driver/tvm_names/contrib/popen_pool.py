@@ -23,6 +23,7 @@ from typing import Any
 from baton._src.driver.tvm_names.contrib.popen_worker import read_message, write_message
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.processors import usable_processors
 
 _WORKER = "baton._src.driver.tvm_names.contrib.popen_worker"
 
@@ -175,7 +176,7 @@ class PopenPoolExecutor:
         stdout: Any = None,
         stderr: Any = None,
     ) -> None:
-        self._threads = ThreadPoolExecutor(max_workers=max_workers or os.cpu_count() or 1)
+        self._threads = ThreadPoolExecutor(max_workers or usable_processors())
         self._timeout = timeout
         self._options = (initializer, initargs, maximum_process_uses, stdout, stderr)
         self._workers: dict[int, PopenWorker] = {}

@@ -86,8 +86,9 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
         beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
         beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
         return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
-    mean = g.call("mean", wide(node, x), axis=axes, keepdims=True)
-    centred = g.call("subtract", wide(node, x), mean)
+    widened = wide(node, x)
+    mean = g.call("mean", widened, axis=axes, keepdims=True)
+    centred = g.call("subtract", widened, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
     inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, mean)))
     out = g.call("multiply", g.cast(g.call("multiply", centred, inverse), x.dtype), node[1])

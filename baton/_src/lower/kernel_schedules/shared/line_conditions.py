@@ -18,6 +18,7 @@ from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.loops import SERIAL, UNROLLED, nest
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.builders.scalar_functions import if_then_else
 
@@ -34,35 +35,21 @@ def split_conditions(stage: Stage, nothing: PrimExpr) -> tuple[PrimExpr, tuple[P
 def _split(value: PrimExpr, nothing: PrimExpr, along: tir.Var) -> tuple[PrimExpr, tuple[PrimExpr, ...]] | None:
     match value:
         case tir.Call(op=Op(name="tir.if_then_else"), args=(condition, inside, other)):
-            parts = _conjuncts(condition) if structural_equal(other, nothing) else []
+            parts = ops.conjuncts(condition) if structural_equal(other, nothing) else []
             own = [part for part in parts if depends(part, along)]
             line = tuple(part for part in parts if not depends(part, along))
             return (if_then_else(reduce(tir.And, own), inside, other) if own else inside, line) if line else None
-        case tir.Mul(a=a, b=b) if _is_zero(nothing):
+        case tir.Mul(a=a, b=b) if ops.is_const(nothing, 0):
             first = _split(a, nothing, along)
             if first is not None:
                 return tir.Mul(first[0], b), first[1]
             second = _split(b, nothing, along)
             return None if second is None else (tir.Mul(a, second[0]), second[1])
-        case tir.Cast(value=inner) if _is_zero(nothing):
-            found = _split(inner, _zero(inner), along)
+        case tir.Cast(value=inner) if ops.is_const(nothing, 0):
+            found = _split(inner, ops.const(0, inner.dtype), along)
             return None if found is None else (value.with_fields(value=found[0]), found[1])
         case _:
             return None
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    if isinstance(condition, tir.And):
-        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [condition]
-
-
-def _is_zero(value: PrimExpr) -> bool:
-    return isinstance(value, (tir.IntImm, tir.FloatImm)) and value.value == 0
-
-
-def _zero(like: PrimExpr) -> PrimExpr:
-    return tir.FloatImm(like.dtype, 0.0) if like.dtype.is_float else tir.IntImm(like.dtype, 0)
 
 
 def under_conditions(
