@@ -237,3 +237,53 @@ def test_sizes_of_a_struct_info_pattern_are_any_sizes_that_agree() -> None:
     assert not matches(square, [k, 4])
     assert matches(rows, [2, 3], vector, [2])
     assert not matches(rows, [2, 3], vector, [3])
+
+
+@R.rewriter
+class PlusZero:
+    @R.function
+    def pattern(x: R.Tensor((3,), "float32")):
+        return R.add(x, R.const(0.0, "float32"))
+
+    @R.function
+    def replacement(x: R.Tensor((3,), "float32")):
+        return x
+
+
+def test_an_operand_that_takes_the_place_of_a_call_stays_bound() -> None:
+    """Its binding, the one before, was taken away although others use it: the result named a variable without one."""
+    before = module(
+        """
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            y = R.exp(x)
+            z = R.add(y, R.const(0.0, "float32"))
+            return R.multiply(y, z)
+        """
+    )
+    same_result(before, PlusZero(before), X)
+
+
+ZEROS = (wildcard(), is_op("relax.exp")(wildcard()))
+BOTH = dpl.TupleRewriter(
+    [is_op("relax.add")(ZEROS[0], dpl.is_const()), ZEROS[1]],
+    lambda found, parts: relax.Tuple([found.fields[0].args[0], found.fields[1]]),
+)
+
+
+@pytest.mark.parametrize("rule", [PlusZero, BOTH])
+def test_an_operand_that_is_written_later_does_not_take_the_place_of_a_call(rule: PatternMatchingRewriter) -> None:
+    before = module(
+        """
+        @R.function(pure=False)
+        def main(x: R.Tensor((3,), "float32")):
+            with R.dataflow():
+                e = R.exp(x)
+                y = R.multiply(x, x)
+                z = R.add(y, R.const(0.0, "float32"))
+                R.output(e, y, z)
+            R.call_packed("increase", y, sinfo_args=(R.Tuple(),))
+            return R.add(R.multiply(y, z), e)
+        """
+    )
+    assert rule(before) is before

@@ -12,7 +12,7 @@ from typing import Any
 from baton._src.analysis.bindings import body_bindings
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
-from baton._src.passes.relax.rewrite_patterns import uninformed
+from baton._src.passes.relax.rewrite_patterns import result_of, uninformed
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
@@ -141,9 +141,7 @@ def fields_of(body: Any, count: int) -> list[Any]:
     if not all(isinstance(b, VarBinding) for b in bindings):
         raise fail("api", "a replacement of several values cannot hold a match_cast")
     values = {b.var: b.value for b in bindings}
-    result = body.body if isinstance(body, SeqExpr) else body
-    while isinstance(result, Var) and result in values:
-        result = values[result]
+    result = result_of(body)
     if not isinstance(result, Tuple) or len(result.fields) != count:
         raise fail("api", f"the replacement returns a tuple of {count} values, as the pattern does")
     inlined: dict[Any, Any] = {}

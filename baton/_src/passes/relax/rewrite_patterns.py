@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from baton._src.analysis.bindings import get_var2val
+from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import contains_impure_call
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
@@ -117,6 +118,7 @@ class _CallRewriter(LookingRewriter):
         if not isinstance(made, SeqExpr):
             return made
         renamed: dict[Any, Any] = {}
+        before = len(self._made)
         for binding in (b for block in made.blocks for b in block.bindings):
             value, name = uninformed(substitute(binding.value, renamed, notes=False)), binding.var.name_hint
             if isinstance(binding, MatchCast):
@@ -126,7 +128,7 @@ class _CallRewriter(LookingRewriter):
             else:
                 renamed[binding.var] = self.emit(value, name)
         result = substitute(made.body, renamed, notes=False)
-        last = self._made[-1] if self._made else None
+        last = self._made[-1] if len(self._made) > before else None  # what came before may have other users
         if isinstance(last, VarBinding) and last.var is result:
             self._made.pop()
             return last.value
@@ -137,13 +139,9 @@ class _CallRewriter(LookingRewriter):
             for found in _matches(pattern, value, self.lasting):
                 made = rewriter(value, found)
                 if made is not None and not structural_equal(made, value) and self._is_visible(made):
-                    if self._may_share(var, made):
+                    if may_stand_for(var, made, self.exposure):
                         return made
         return value
-
-    def _may_share(self, var: Var, made: Any) -> bool:
-        """Whether `var` may be another name of a tensor: not if that, or what it was itself, may be written."""
-        return not (isinstance(made, Var) and (self.may_be_written(var) or self.may_be_written(made)))
 
     def _is_visible(self, expr: Any) -> bool:
         return all(n in self.here for n in post_order(expr) if isinstance(n, DataflowVar))
@@ -151,6 +149,23 @@ class _CallRewriter(LookingRewriter):
     def keep(self, binding: Binding) -> None:
         super().keep(binding)
         self.here.add(binding.var)
+
+
+def may_stand_for(var: Var, made: Any, exposure: Exposure) -> bool:
+    """Whether `var` may get this value: not another name of a tensor if that, or its own before, may be written."""
+    result = result_of(made)
+    return not (isinstance(result, Var) and exposure.has_effects and (var in exposure or result in exposure))
+
+
+def result_of(made: Any) -> Any:
+    """What a replacement evaluates to: of a sequence, what its result is bound to."""
+    if not isinstance(made, SeqExpr):
+        return made
+    values = {b.var: b.value for block in made.blocks for b in block.bindings}
+    result = made.body
+    while isinstance(result, Var) and result in values:
+        result = values[result]
+    return result
 
 
 def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:
@@ -195,6 +210,7 @@ class _BlockRewriter(BindingRewriter):
     def __init__(self, ctx: PatternContext, rewriter: Any, func: Function, everywhere: bool) -> None:
         super().__init__()
         self.ctx, self.rewriter, self.all_values = ctx, rewriter, get_var2val(func)
+        self.exposure = Exposure(func)
         self.everywhere = everywhere
         self.counts_users = any(edge.only for edge in ctx.edges)
 
@@ -223,7 +239,11 @@ class _BlockRewriter(BindingRewriter):
             if not closed.isdisjoint(matched.values()):
                 continue
             made = self.rewriter(matched, values)
-            new = {v: e for v, e in made.items() if not structural_equal(self.all_values.get(v), e)}
+            new = {
+                v: e
+                for v, e in made.items()
+                if not structural_equal(self.all_values.get(v), e) and may_stand_for(v, e, self.exposure)
+            }
             changed.update(new)
             closed.update(new)
             if self.counts_users:  # whose operands have other users now
