@@ -39,6 +39,7 @@ from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
@@ -150,7 +151,8 @@ class _Fuser(LookingRewriter):
         softmax, mask = self._inner(call.args[2]), dims_of(call.args[0])
         if softmax is None or not all_same(dims_of(softmax), dims_of(call)) or not mask or not is_one(mask[-1]):
             return call, None
-        return softmax, None if is_all(call.args[0], 0) else (call.args[0], call.args[1])
+        zero = const(0, call.args[1].struct_info.dtype)  # theirs may have the shape of the weights
+        return softmax, None if is_all(call.args[0], 0) else (call.args[0], zero)
 
     def _inner(self, value: Any) -> Any:
         """The call that defines a variable with no other uses."""
