@@ -65,10 +65,12 @@ def test_values_used_outside_are_results_too() -> None:
     pattern = is_op("relax.exp")(is_op("relax.nn.relu")(wildcard()))
     after = check(FuseOpsByPattern([("test.exp_relu", pattern)]), before, *arrays((2, 3), (3, 4)))
     assert len(after["fused_relax_nn_relu_relax_exp"].ret_struct_info.fields) == 2
-    alone = FusionPattern(
-        "test.exp_relu", pattern, check=lambda c: all(len(c.var_usages[v]) < 2 for v in c.matched_bindings)
-    )
-    assert FuseOpsByPattern([alone])(before) is before
+
+    def alone(context: Any) -> bool:
+        return all(len(context.var_usages[v]) < 2 for v in context.matched_bindings)
+
+    for refused in (FusionPattern("test.a", pattern, check=alone), ("test.a", pattern, None, alone, lambda parts: {})):
+        assert FuseOpsByPattern([refused])(before) is before
 
 
 def test_earlier_patterns_and_checks_decide() -> None:
@@ -256,6 +258,9 @@ def test_backends_get_names_for_constants() -> None:
     assert found[0] == "fused_relax_matmul_test_test_const_0"
     same_values(found[1].numpy(), constant)
     relax.build(after, "llvm")
+    named = before.with_attr("const_name_to_constant", {"of_an_earlier_run": found[1]})
+    after = RunCodegen(table=table)(FuseOpsByPattern(pattern, annotate_codegen=True)(named))
+    assert set(after.attrs["const_name_to_constant"]) == {"of_an_earlier_run", found[0]}
 
 
 def test_backends_that_fail_are_named() -> None:

@@ -71,7 +71,7 @@ class FusionPattern:
 
 @dataclass(frozen=True)
 class FuseOpsByPattern(Pass):
-    """See the module. Patterns are `FusionPattern`s, or tuples (name, pattern[, annotations[, check]])."""
+    """See the module. Patterns are `FusionPattern`s, or tuples of the arguments that make one."""
 
     patterns: Sequence[Any]
     bind_constants: bool = True
@@ -94,13 +94,13 @@ def as_fusion_pattern(given: Any) -> FusionPattern:
     """Convert a pattern as users write it."""
     if isinstance(given, FusionPattern):
         return given
-    if not isinstance(given, tuple) or not 2 <= len(given) <= 4:
+    if not isinstance(given, tuple) or not 2 <= len(given) <= 5:
         raise fail(
-            "api", f"a fusion pattern is a FusionPattern or (name, pattern[, annotations[, check]]), got {given!r}"
+            "api",
+            "a fusion pattern is a FusionPattern or a tuple "
+            f"(name, pattern[, annotations[, check[, attributes]]]), got {given!r}",
         )
-    name, pattern, *rest = given
-    annotations = rest[0] if rest and rest[0] is not None else {}
-    return FusionPattern(name, pattern, annotations, rest[1] if len(rest) > 1 else None)
+    return FusionPattern(*given)
 
 
 def _is_taken(function: Function) -> bool:

@@ -67,7 +67,9 @@ class RunCodegen(Pass):
         if external:
             result = result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])
         if names:
-            result = result.with_attr("const_name_to_constant", {name: c.data for c, name in names.items()})
+            known = module.attrs.get("const_name_to_constant", {})
+            tensors = {name: constant.data for constant, name in names.items()}
+            result = result.with_attr("const_name_to_constant", {**known, **tensors})
         return result
 
     def _compile(
