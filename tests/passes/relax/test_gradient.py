@@ -182,3 +182,17 @@ def test_elements_that_tie_share_the_gradient(name: str, axis: Any) -> None:
     best = getattr(x, name)(axis=axis and 1, keepdims=True)
     hits = (x == best).astype("float32")
     same_values(grad, hits / hits.sum(axis=axis and 1, keepdims=True))
+
+
+def test_what_no_wanted_parameter_reaches_needs_no_rule() -> None:
+    """The error was for every operator without a rule, also for one of another parameter."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        return R.sum(b.emit(R.multiply(x, b.emit(R.cumprod(w, axis=0)))))
+
+    before = program([tensor("x", 3), tensor("w", 3)], build)
+    x, w = arrays((3,), (3,))
+    (grad,) = check_gradient(before, [x, w], require_grads=[before["main"].params[0]])
+    same_values(grad, np.cumprod(w))
+    with pytest.raises(DiagnosticError, match="cumprod has no gradient"):
+        Gradient("main")(before)

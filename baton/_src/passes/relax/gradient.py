@@ -116,11 +116,14 @@ class _Reverse:
         self.adjoints: dict[Var, Any] = {}
         """What is known of each variable's gradient: an expression, or a list of such for a tuple (None: nothing)."""
         self.values: dict[Var, Any] = {}
+        self.wanted: set[Any] = set()
+        """Parameters whose gradients are wanted, and what is computed from them; nothing else gets a gradient."""
         self.prover = Analyzer()
         self.make = Maker("relax", CATALOGUE.get("add"), CATALOGUE)
 
     def run(self, wanted: Sequence[Var]) -> Any:
         """(the result, (a gradient for each of `wanted`, ...))"""
+        self.wanted.update(wanted)
         result = self._forward()
         self._start(result)
         for var in reversed(list(self.values)):
@@ -145,7 +148,7 @@ class _Reverse:
             emit = self.builder.emit_output if binding.var in returned else self.builder.emit
             var = emit(substitute(value, renamed, notes=False), binding.var.name_hint)
             renamed[binding.var] = var
-            self.values[var] = self.builder.lookup_binding(var)
+            self._define(var, self.builder.lookup_binding(var))
         return substitute(self.function.body.body, renamed, notes=False)
 
     def _cast(self, binding: MatchCast, renamed: dict[Any, Any]) -> None:
@@ -156,7 +159,12 @@ class _Reverse:
             return
         var = self.builder.match_cast(value, binding.struct_info, binding.var.name_hint)
         renamed[binding.var] = var
+        self._define(var, value)
+
+    def _define(self, var: Var, value: Any) -> None:
         self.values[var] = value
+        if any(n in self.wanted for n in post_order(value)):
+            self.wanted.add(var)
 
     def _start(self, result: Any) -> None:
         info = result.struct_info
@@ -168,7 +176,7 @@ class _Reverse:
             found = fields.fields[self.target_index] if isinstance(fields, Tuple) else None
             target = found if found is not None else self.builder.emit(TupleGetItem(result, self.target_index))
             if found is None:
-                self.values[target] = TupleGetItem(result, self.target_index)
+                self._define(target, TupleGetItem(result, self.target_index))
         elif self.target_index != 0:
             raise _wrong(f"the result is not a tuple, so there is no field {self.target_index}")
         said = target.struct_info
@@ -187,7 +195,7 @@ class _Reverse:
             for number, part in enumerate(var.fields):
                 self._add(part, _part(piece, number, self.make))
             return
-        if not isinstance(var, Var) or piece is None:
+        if var not in self.wanted or piece is None:
             return
         self.adjoints.setdefault(var, []).append(piece)
 
