@@ -63,6 +63,14 @@ def test_different_uses_of_variables_differ() -> None:
     assert structural_hash(relax_function()) != structural_hash(relax_function(swapped=False))
 
 
+def test_numbers_that_python_hashes_alike_hash_differently() -> None:
+    """Tables that are keyed by the hash alone would take one axis for another: Python's hash of -1 is that of -2."""
+    for one, other in ((-1, -2), (1, 2**61), (3, 2**63 - 1), (-1.0, -2.0)):
+        assert structural_hash((one,)) != structural_hash((other,))
+    assert structural_hash((2,)) == structural_hash((2.0,)), "equal by structural_equal"
+    assert structural_hash((float("inf"),)) == structural_hash((float("inf"),))
+
+
 def test_a_variable_has_one_partner() -> None:
     """fn (x, y) x + y is not fn (x, y) x + x, either way round."""
     x, y = relay.Var("x"), relay.Var("y")

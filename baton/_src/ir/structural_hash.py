@@ -109,12 +109,22 @@ def _value_hash(content: Any) -> int:
     if content is None:
         return 3
     if isinstance(content, (bool, int, float)):
-        return 5 if content != content else hash((isinstance(content, bool), content))
+        return 5 if content != content else hash((isinstance(content, bool), *_number_parts(content)))
     data = content.data if isinstance(content, NDArray) else content
     if isinstance(data, np.ndarray):
         digest = blake2b(np.ascontiguousarray(data).view(np.uint8).data, digest_size=8).digest()
         return hash((_text_code(str(data.dtype)), data.shape, int.from_bytes(digest, "little")))
     return 7  # functions and other opaque things: equality decides
+
+
+def _number_parts(number: float) -> tuple[float, ...]:
+    """What a number is hashed by. Python's hashes of -1 and -2, and of 1 and 2**61, are the same; equal integers and
+    floats have to have the same here, too.
+    """
+    if isinstance(number, float) and not number.is_integer():
+        return (number,)
+    whole = int(number)
+    return (whole >> 60) + (1 << 8), whole & ((1 << 60) - 1)
 
 
 _codes: dict[str, int] = {}
