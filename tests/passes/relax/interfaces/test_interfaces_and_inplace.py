@@ -23,7 +23,7 @@ from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.transform.passes import Sequential
-from tests.passes.relax.programs import R, arrays, called, dim, program, same_values, tensor
+from tests.passes.relax.programs import R, arrays, called, check, dim, program, same_values, tensor
 from tests.relax.build import module
 from tests.relax.machines import everywhere
 
@@ -247,3 +247,36 @@ def main(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
     found, kept = everywhere(after, ones)
     assert (found.numpy() == expected.numpy()).all()
     assert (kept.numpy() == given.numpy()).all()
+
+
+TUPLES_OF_BLOCKS = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def f(t: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"))):
+        with R.dataflow():
+            s = R.add(t[0], t[1])
+            d = R.subtract(t[0], t[1])
+            r = (s, d)
+            R.output(r)
+        z = R.exp(t[0])
+        return r
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.sin(x)
+            t = (a, b)
+            R.output(t)
+        c = Module.f(t)
+        d = c[1]
+        return d
+"""
+
+
+@pytest.mark.parametrize("step", [ExpandTupleArguments(), RemoveUnusedOutputs()], ids=["arguments", "results"])
+def test_fields_of_tuples_made_in_a_dataflow_block_stay_there(step: Any) -> None:
+    """Only the tuple is an output of the block: calls, and results, named its dataflow variables."""
+    before = from_source(TUPLES_OF_BLOCKS)
+    assert check(step, before, *arrays((2,))) is not before

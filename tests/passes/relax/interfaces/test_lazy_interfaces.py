@@ -10,6 +10,7 @@ import pytest
 import baton
 from baton import relax
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
 from baton._src.passes.relax.interfaces.lazy_interfaces import LazyGetInput, LazySetOutput
 from baton._src.passes.relax.interfaces.lazy_transform_params import LazyTransformParams
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
@@ -144,3 +145,54 @@ def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((3, 4), "float32"), u: R.Te
     kept = LazyTransformParams(fset_item=None, extra_get_item_params=[StringImm("here")])(lifted)
     out = relax.VirtualMachine(relax.build(kept, "llvm"), baton.cpu())["main_transform_params"]()
     assert [v.shape for v in out] == [(4, 3), (3, 3)]
+
+
+def test_a_parameter_that_binds_a_size_comes_before_those_whose_sizes_are_computed_from_it() -> None:
+    """The size `n` of `n * 2` was bound nowhere."""
+    before = module(
+        """
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), u: R.Tensor(("n * 2",), "float32"), w: R.Tensor(("n",), "float32")):
+            R.func_attr({"num_input": 1})
+            a = R.exp(u)
+            return (x, a, w)
+        """
+    )
+    after = LazyGetInput()(before)
+    assert well_formed(after) == []
+    assert names(after) == ["w_untyped", "w", "u_untyped", "u", "a"]
+
+
+def test_results_without_a_binding_wait_for_the_last() -> None:
+    """A cast without a variable gave the tuple, of which it is no part, before its field `b` was bound."""
+    before = module(
+        """
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor("float32", ndim=1)):
+            R.match_cast(y, R.Tensor((4,), "float32"))
+            b = R.exp(x)
+            return ((x, b), b)
+        """
+    )
+    cast = before["main"].body.blocks[0].bindings[0]
+    main = substitute(before["main"], {cast: cast.with_fields(var=None)})
+    bare = before.with_function(before.get_global_var("main"), main)
+    assert well_formed(LazySetOutput()(bare)) == []
+
+
+def test_weights_may_be_used_as_a_whole() -> None:
+    """The tuple was left in place, though its parameter was gone."""
+    before = module(
+        """
+        @R.function
+        def main_transform_params(params: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            a = params[0]
+            b = R.exp(a)
+            return (b, params)
+        """
+    )
+    after = LazyTransformParams()(before)
+    assert well_formed(after) == []
+    given = [b.var.name_hint for b in bindings(after, "main_transform_params")]
+    assert given[:3] == ["a_untyped", "a", "b"]
+    assert given[4:6] == ["param_1_untyped", "param_1"]

@@ -121,7 +121,8 @@ def test_weights_come_as_a_tuple() -> None:
 
 
 def test_annotations_of_parameters_change() -> None:
-    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense)
+    """Copies follow: that of `x` kept the old annotation, an error."""
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], lambda b, x, w: dense(b, b.emit(x), w))
 
     def wider(param: Any) -> Any:
         return TensorStructInfo([7, 3], "float32") if param.name_hint == "x" else None

@@ -22,7 +22,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.variables import tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -38,7 +38,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo, empty_derive
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo, empty_derive
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
@@ -77,13 +77,13 @@ class Fetching:
     def __init__(self, request: Callable[[int, str], Call], function: Function, count: int) -> None:
         self.request, self.function = request, function
         self.waiting = {p: n for n, p in enumerate(function.params[count:])}
-        given = {v for p in function.params[:count] for v in tir_vars_in_struct_info(p.struct_info)}
+        self.known = {v for p in function.params[:count] for v in definable_tir_vars_in_struct_info(p.struct_info)}
+        """The shape variables that are bound already."""
         self.definers: dict[TirVar, Var] = {}
-        """The parameters that bring in shape variables. What `fetched` emits is in their order, so all that a
-        parameter's own shape needs of earlier ones is there."""
+        """The parameters that bind the other shape variables."""
         for param in self.waiting:
-            for var in tir_vars_in_struct_info(param.struct_info):
-                if var not in given:
+            for var in definable_tir_vars_in_struct_info(param.struct_info):
+                if var not in self.known:
                     self.definers.setdefault(var, param)
 
     def body(self) -> SeqExpr:
@@ -101,8 +101,12 @@ class Fetching:
     def _fetched(self, node: Any, kind: type[Var]) -> list[Binding]:
         """The bindings that fetch what `node` needs; unchecked values are held in variables of class `kind`."""
         made: list[Binding] = []
-        for param in sorted(self._needed(node), key=self.waiting.__getitem__):
+        needed = sorted(self._needed(node), key=self.waiting.__getitem__)
+        while needed:
+            param = next((p for p in needed if self.known.issuperset(_only_mentioned(p.struct_info))), needed[0])
+            needed.remove(param)
             number, info = self.waiting.pop(param), param.struct_info
+            self.known.update(definable_tir_vars_in_struct_info(info))
             call = self.request(number, param.name_hint)
             if isinstance(info, ObjectStructInfo):
                 made.append(VarBinding(param, call))
@@ -122,6 +126,11 @@ class Fetching:
                     found.add(param)
                     todo.append(param.struct_info)
         return found
+
+
+def _only_mentioned(info: StructInfo) -> set[TirVar]:
+    """The shape variables that something else has to bind before a cast to `info`."""
+    return set(tir_vars_in_struct_info(info)).difference(definable_tir_vars_in_struct_info(info))
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ def giving(deliver: Callable[[int, Any], Call], params: Sequence[Var], body: Any
     used = {v for b in bindings for v in used_vars(b)}
     due: dict[Any, list[int]] = {}
     for number, part in enumerate(parts):
-        due.setdefault(part if isinstance(part, Var) else None, []).append(number)
+        due.setdefault(part, []).append(number)
     made: list[Binding] = []
 
     def give(key: Any) -> None:

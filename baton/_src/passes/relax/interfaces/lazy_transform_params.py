@@ -27,6 +27,7 @@ from baton._src.relax.nodes import (
     ExternFunc,
     Function,
     PrimValue,
+    Tuple,
     TupleGetItem,
     Var,
     VarBinding,
@@ -86,15 +87,16 @@ def _opened(function: Function, module: IRModule) -> Function:
 
 
 class _Opener(BindingRewriter):
-    """Replaces the items of a tuple by separate variables."""
+    """Replaces a tuple, and its items, by separate variables."""
 
     def __init__(self, module: IRModule, whole: Var, items: Sequence[Var]) -> None:
         super().__init__(module)
-        self.whole, self.items = whole, items
+        self.parts = Tuple(items).with_fields(struct_info_=whole.struct_info)
+        self.replace(whole, self.parts)
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
-        if isinstance(value, TupleGetItem) and value.tuple_value is self.whole:
-            self.replace(binding.var, self.items[value.index])
+        if isinstance(value, TupleGetItem) and value.tuple_value is self.parts:
+            self.replace(binding.var, self.parts.fields[value.index])
         else:
             super().visit_binding(binding)

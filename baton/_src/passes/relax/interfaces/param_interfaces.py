@@ -119,16 +119,17 @@ class _Deduction(BindingRewriter):
             self.replace(old, new)
 
     def visit_binding(self, binding: Binding) -> None:
-        value = binding.value if isinstance(binding, VarBinding) else None
-        if not isinstance(value, (Call, Function, If, Tuple, TupleGetItem)):
+        if not isinstance(binding, VarBinding):
             self.keep(binding)
             return
-        made = self.normalized(value.with_fields(struct_info_=None))
+        made = binding.value
+        if isinstance(made, (Call, Function, If, Tuple, TupleGetItem)):
+            made = self.normalized(made.with_fields(struct_info_=None))
         if same_info(made.struct_info_, binding.var.struct_info_):
-            self.keep(VarBinding(binding.var, made, getattr(binding, "span", None)))
+            self.keep(VarBinding(binding.var, made, binding.span))
             return
         var = type(binding.var)(binding.var.name_hint, made.struct_info, binding.var.span)
-        self.keep(VarBinding(var, made, getattr(binding, "span", None)))
+        self.keep(VarBinding(var, made, binding.span))
         self.replace(binding.var, var)
 
 

@@ -149,11 +149,8 @@ def _expanded(function: Function) -> tuple[Function, Arguments]:
     def arguments(at: BindingRewriter, given: Sequence[Any]) -> list[Any]:
         found: list[Any] = []
         for arg, count in zip(given, plan):
-            value = at.resolved(arg)
             if count is None:
                 found.append(arg)
-            elif isinstance(value, Tuple):
-                found.extend(value.fields)
             else:
                 found.extend(at.emit(TupleGetItem(arg, n)) for n in range(count))
         return found
@@ -247,9 +244,9 @@ def _narrowed(function: Function, kept: list[int]) -> Function | None:
     if not isinstance(body, SeqExpr) or not isinstance(promised, TupleStructInfo):
         return None
     values = {b.var: b.value for block in body.blocks for b in block.bindings}
-    result = body.body
+    result, last = body.body, None
     while isinstance(result, Var) and result in values:
-        result = values[result]
+        result, last = values[result], result
     if not isinstance(result, Tuple):
         return None
     fields = [result.fields[n] for n in kept]
@@ -257,14 +254,19 @@ def _narrowed(function: Function, kept: list[int]) -> Function | None:
     info: Any = infos[0] if len(kept) == 1 else TupleStructInfo(infos)
     made: Any = fields[0] if len(kept) == 1 else Tuple(fields).with_fields(struct_info_=info)
     var = Var("result", info)
-    blocks: list[Any] = list(body.blocks)
-    if body.blocks:
-        last = blocks[-1]
-        blocks[-1] = type(last)([*last.bindings, VarBinding(var, made)])
-    else:
-        blocks.append(BindingBlock([VarBinding(var, made)]))
+    blocks = _with_binding(body.blocks, last, VarBinding(var, made))
     whole = SeqExpr(blocks, var).with_fields(struct_info_=info)
     return remove_all_unused(function.with_fields(body=whole, ret_struct_info=info, struct_info_=None))
+
+
+def _with_binding(blocks: Sequence[BindingBlock], after: Var | None, made: Binding) -> list[BindingBlock]:
+    """The blocks with a binding right after that of `after`, whose dataflow variables it may use; or at the end."""
+    if after is None:
+        return [*blocks, BindingBlock([made])]
+    return [
+        type(block)([m for b in block.bindings for m in ((b, made) if b.var is after else (b,))], block.span)
+        for block in blocks
+    ]
 
 
 class _Projections(BindingRewriter):
