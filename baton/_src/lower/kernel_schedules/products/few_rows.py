@@ -73,23 +73,14 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
     def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
+                def tile(size: int, at: PrimExpr, cut: bool) -> st.Stmt:
+                    return _tile(matrix, rows, size, first, ops.add(start, at), cut)
+
                 # Few rows need the whole strip to hide the latency of multiply-adds; more rows may need more registers
                 # than there are.
                 vectors, fitting = -(-wide // shape.lanes), max(1, (shape.registers - 1) // (rows + 1))
-                if vectors <= fitting:
-                    return _tile(matrix, rows, wide, first, start, masked)
-                parts = -(-vectors // fitting)
-                size = -(-vectors // parts) * shape.lanes
-                if parts * size == wide:
-                    part = index_var("part")
-                    begin = ops.add(start, ops.multiply(part, i64(size)))
-                    return loop(part, parts, _tile(matrix, rows, size, first, begin, masked))
-                return sequence(
-                    *(
-                        _tile(matrix, rows, min(size, wide - at), first, ops.add(start, i64(at)), masked)
-                        for at in range(0, wide, size)
-                    )
-                )
+                size = -(-vectors // -(-vectors // fitting)) * shape.lanes
+                return _parts(wide, size, (matrix.columns.size or 0) % width if masked else wide, tile)
 
             return (low if masked and width > shape.lanes else usual).each(of)
 
@@ -101,6 +92,22 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
     return even_tiles(
         every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))
     )
+
+
+def _parts(wide: int, size: int, inside: int, tile: Callable[[int, PrimExpr, bool], st.Stmt]) -> st.Stmt:
+    """A strip of `wide` columns in parts of `size`; those within its first `inside` columns need no masks."""
+    parts: list[st.Stmt] = []
+    whole, equal, rest = inside // size, wide // size, wide % size
+    for begin, count, cut in ((0, whole, False), (whole, equal - whole, True)):
+        if count == 1:
+            parts.append(tile(size, i64(begin * size), cut))
+        elif count:
+            part = index_var("part")
+            at = ops.multiply(ops.add(part, i64(begin)), i64(size))
+            parts.append(loop(part, count, tile(size, at, cut)))
+    if rest:
+        parts.append(tile(rest, i64(equal * size), inside < wide))
+    return sequence(*parts)
 
 
 def _strip_columns(matrix: Product, shape: TileShape, width: int) -> tuple[int, Columns]:

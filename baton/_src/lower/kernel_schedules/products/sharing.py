@@ -34,6 +34,8 @@ BLOCK_ROWS, PARTS = 64, 4
 """Rows for which it is worth reading all weights again, if so many times their part of A fits in the second-level
 cache.
 """
+LEAST_BLOCK_ROWS = 16
+"""Rows of a block that has panels to pack for itself, where there are too few rows for blocks of the usual size."""
 BLOCK_TILES = 8
 """Tiles in a block of rows, where threads take blocks of rows."""
 
@@ -102,16 +104,26 @@ def row_blocks(
     if matrix.pack is not None and matrix.rows.size is not None:
         usual = max(usual, -(-matrix.rows.size // (shape.rows * threads)))
     step_rows = shape.rows * tuned("block_tiles", usual, (2, 4, 8, 16, 32))
-    every = as_int64(matrix.rows.extent)
-    blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
-    if matrix.rows.size is not None:
-        first = ops.multiply(block, i64(step_rows))
-        count = ops.min(i64(step_rows), ops.subtract(every, first))
-    else:  # no block of only a few rows, for which there may be no tile
-        first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
-        count = ops.subtract(after, first)
+    every, blocks = as_int64(matrix.rows.extent), _even_blocks(matrix, step_rows, threads)
+    first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
+    is_even = constant(ops.floormod(every, blocks)) == 0
+    count = ops.floordiv(every, blocks) if is_even else ops.subtract(after, first)
     inner = loop(panel, panels, with_panel(tiles(first, count)))
     return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
+
+
+def _even_blocks(matrix: Product, most_rows: int, threads: int) -> PrimExpr:
+    """How many blocks of up to `most_rows` rows there are: as many for each thread, and one for each where all rows are
+    one block, but have enough rows and half of what is otherwise given to a thread at a time.
+    """
+    rows, size, each = as_int64(matrix.rows.extent), matrix.rows.size, i64(most_rows * threads)
+    work = product([a.extent for a in (matrix.rows, matrix.columns, matrix.k)])
+    worth = ops.floordiv(work, i64(16 * thread_work() // 2))
+    few = ops.max(ops.min(i64(threads), ops.min(ops.floordiv(rows, i64(LEAST_BLOCK_ROWS)), worth)), i64(1))
+    many = ops.multiply(ops.floordiv(ops.add(rows, ops.subtract(each, i64(1))), each), i64(threads))
+    if size is not None:
+        return few if size <= most_rows else many
+    return where(tir.LE(rows, i64(most_rows)), few, many)
 
 
 def blocks_of_rows(matrix: Product, shape: TileShape, target: Target) -> PrimExpr:
