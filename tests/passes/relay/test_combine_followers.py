@@ -71,3 +71,42 @@ def test_dense_and_batch_matmul() -> None:
     after = CombineParallelBatchMatmul()(before)
     assert [names(after).count(n) for n in ("nn.batch_matmul", "multiply", "tanh")] == [1, 1, 1]
     check_same(before, after)
+
+
+ROWS = (
+    "%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %v: Tensor[(2, 4), float32], %u: Tensor[(2, 4), float32]"
+)
+
+
+@pytest.mark.parametrize(
+    ("after_each", "rest"),
+    [
+        ("trilu({}, 0, upper=True)", ""),  # which elements stay depends on where they stand
+        ("broadcast_to({}, shape=[3, 2])", ""),
+        ("{} + %{}", ", %w_: Tensor[(1, 2), float32], %v_: Tensor[(3, 2), float32], %u_: Tensor[(1, 2), float32]"),
+    ],
+)
+def test_what_differs_together_from_each_stays_behind_the_cut(after_each: str, rest: str) -> None:
+    """The combined operator would be another one, or none."""
+    branches = ", ".join(after_each.format(f"nn.dense(%x, %{w})", f"{w}_") for w in "wvu")
+    before = main(ROWS + rest, f"({branches})")
+    for to_batch in (False, True):
+        after = CombineParallelDense(to_batch=to_batch)(before)
+        assert names(after).count(after_each.split("(")[0] if "(" in after_each else "add") == 3
+        check_same(before, after)
+
+
+def test_the_slope_of_each_channel_is_joined_though_there_is_one() -> None:
+    weights = ", ".join(f"%{w}: Tensor[(1, 3, 1, 1), float32]" for w in "wvu")
+    branches = ", ".join(f"nn.prelu(nn.conv2d(%x, %{w}), %a)" for w in "wvu")
+    before = main(f"%x: Tensor[(1, 3, 4, 4), float32], %a: Tensor[(1), float32], {weights}", f"({branches})")
+    after = CombineParallelConv2D()(before)
+    assert names(after).count("nn.prelu") == 1
+    check_same(before, after)
+
+
+def test_dense_layers_of_more_axes_are_no_batch_of_matrices() -> None:
+    before = main(ROWS.replace("(3, 4)", "(2, 3, 4)"), "(nn.dense(%x, %w), nn.dense(%x, %v), nn.dense(%x, %u))")
+    after = CombineParallelDense()(before)
+    assert names(after).count("nn.dense") == 3
+    check_same(before, after)

@@ -5,7 +5,7 @@ siblings.
 
 A level of followers is one call after each sibling: the same elementwise operator with equal attributes, with the
 sibling at the same position and not used elsewhere; its other operands are parameters or constants, either shared by
-all, or as long as the sibling along the axis of the outputs.
+all, or as long as the sibling along the axis of the outputs and alike along all others.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion
+from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.operators.channel_scales import dims_of
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, Constant
 from baton._src.support.dataclass import dataclass
@@ -63,11 +63,11 @@ class Followers:
         position = next((i for i, a in enumerate(first.args) if a is current[0]), -1)
         if len(set(calls)) != len(calls) or position < 0:
             return None
-        if first.op.definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST) or first.op.definition.stateful:
+        if not _is_elementwise(first.op.definition):
             return None
         for call, node in zip(calls, current):
             same = call.op is first.op and call.attrs == first.attrs and len(call.args) == len(first.args)
-            if not same or call.args[position] is not node or shape_of(call) != shape_of(node):
+            if not same or call.args[position] is not node or dims_of(call) != dims_of(node):
                 return None
         level = Level(tuple(calls), position)
         others = [i for i in range(len(first.args)) if i != position]
@@ -77,35 +77,45 @@ class Followers:
         operands = [c.args[index] for c in level.calls]
         if any(o not in self._params and not isinstance(o, Constant) for o in operands):
             return False
-        return is_shared(operands) or joining_axis(level, index, axis) is not None
+        return is_shared(level, index) or joining_axis(level, index, axis) is not None
 
 
-def is_shared(operands: list[Any]) -> bool:
-    """Whether all are one node, or equal scalars."""
-    if len(set(operands)) == 1:
-        shape = shape_of(operands[0])
-        return shape is not None and all(d == 1 for d in shape)
-    arrays = [o.data.data for o in operands if isinstance(o, Constant)]
-    return len(arrays) == len(operands) and all(a.size == 1 and np.array_equal(a, arrays[0]) for a in arrays)
+def _is_elementwise(definition: Any) -> bool:
+    """Whether an element of the result depends on one of each operand. What a triangle keeps (`trilu`), or a shape in
+    the attributes, depends on where it stands."""
+    light = definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST) and isinstance(definition.layout, FollowsInput)
+    return light and not definition.stateful
+
+
+def _axis_of_vectors(call: Call) -> int | None:
+    """The axis that an attribute names, along which the operator takes vectors (`nn.bias_add`); None: it broadcasts."""
+    name = call.op.definition.layout.axis
+    return None if name is None else getattr(call.attrs, name) % len(dims_of(call))
+
+
+def is_shared(level: Level, index: int) -> bool:
+    """Whether the operands of this index are one node, or equal scalars, for all siblings together as for each."""
+    operands = [c.args[index] for c in level.calls]
+    shape, broadcasts = shape_of(operands[0]), _axis_of_vectors(level.calls[0]) is None
+    if shape is None or any(d != 1 for d in shape) or (shape and not broadcasts):
+        return False
+    arrays = {(a.shape, a.tobytes()) for a in (o.data.data for o in operands if isinstance(o, Constant))}
+    return len(set(operands)) == 1 or (len(arrays) == 1 and all(isinstance(o, Constant) for o in operands))
 
 
 def joining_axis(level: Level, index: int, axis: int) -> int | None:
-    """The axis along which the operands of this index are as long as the siblings' outputs; None if they are not."""
-    found: set[int] = set()
+    """The axis along which the operands of this index are as long as the siblings' outputs; None if they are not, or
+    differ along another one."""
+    found: set[tuple[int, tuple[int, ...]]] = set()
     for call in level.calls:
-        shape, whole = shape_of(call.args[index]), shape_of(call)
-        if shape is None or whole is None:
+        shape, whole, own = shape_of(call.args[index]), shape_of(call), _axis_of_vectors(call)
+        if shape is None or whole is None or own not in (None, axis):
             return None
-        if call.op.definition.name == "nn.bias_add":
-            if call.attrs.axis % len(whole) != axis:
-                return None
-            found.add(0)
-            continue
-        at = axis - (len(whole) - len(shape))
-        if at < 0 or shape[at] != whole[axis]:
+        at = axis - (len(whole) - len(shape)) if own is None else 0
+        if not 0 <= at < len(shape) or shape[at] != whole[axis]:
             return None
-        found.add(at)
-    return found.pop() if len(found) == 1 else None
+        found.add((at, (*shape[:at], *shape[at + 1 :])))
+    return found.pop()[0] if len(found) == 1 else None
 
 
 def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
@@ -127,17 +137,18 @@ def _at_once(build: Build, value: Any, level: Level, together: Callable[[int, li
         if index == level.position:
             args.append(value)
         else:
-            args.append(operands[0] if is_shared(operands) else together(index, operands))
+            args.append(operands[0] if is_shared(level, index) else together(index, operands))
     return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))
 
 
 def can_stack(level: Level) -> bool:
     """Whether the level works on stacked siblings: with a row for each, or the same scalar for all."""
-    if level.calls[0].op.definition.name == "nn.bias_add":
-        return False
+    broadcasts = _axis_of_vectors(level.calls[0]) is None
     others = [i for i in range(len(level.calls[0].args)) if i != level.position]
-    operands = [[c.args[i] for c in level.calls] for i in others]
-    return all(is_shared(found) or all(len(shape_of(o) or ()) in (1, 2) for o in found) for found in operands)
+    return all(
+        is_shared(level, i) or (broadcasts and all(len(shape_of(c.args[i]) or ()) in (1, 2) for c in level.calls))
+        for i in others
+    )
 
 
 def stacked(build: Build, value: Any, level: Level) -> Call:

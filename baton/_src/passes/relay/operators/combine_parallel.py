@@ -18,7 +18,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAY
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.operators.channel_scales import data_axis, weight_axis
+from baton._src.passes.relay.operators.channel_scales import data_axis, dims_of, weight_axis
 from baton._src.passes.relay.operators.combine_followers import Followers, Level, can_stack, joined, stacked
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite, walk
@@ -150,7 +150,8 @@ class CombineParallelDense(_CombineParallel):
         alike: dict[Any, list[Call]] = {}
         for number, members in enumerate(found):
             for member in members:
-                alike.setdefault((number, shape_of(member.args[1])), []).append(member)
+                if len(dims_of(member)) == 2:  # a batch of products of matrices
+                    alike.setdefault((number, shape_of(member.args[1])), []).append(member)
         return [members for members in alike.values() if len(members) >= self.min_num_branches]
 
     def _levels(self, followers: Followers, members: list[Call]) -> list[Level]:
