@@ -75,6 +75,17 @@ def test_numbers_take_the_dtype_beside_them() -> None:
     assert RELAY.add(relay.var("a"), 2.5).args[1].data.dtype == "float32"
 
 
+def test_numbers_stay_what_they_are() -> None:
+    """Guards where(c, 1.5, 2.5), which chose between True and True, and i + 2.5, which added 2."""
+    condition, integers = _x(2, dtype="bool"), _x(2, dtype="int32")
+    chosen = RELAX.where(condition, 1.5, 2.5)
+    assert [(a.data.dtype, a.data.data.item()) for a in chosen.args[1:]] == [("float32", 1.5), ("float32", 2.5)]
+    assert RELAX.where(condition, _x(2, dtype="float16"), 2.5).args[2].data.dtype == "float16"
+    assert [a.data.dtype for a in RELAX.where(condition, 1, 0).args[1:]] == ["int32", "int32"]
+    assert RELAX.equal(condition, True).args[1].data.dtype == "bool"
+    assert [RELAX.add(integers, n).args[1].data.dtype for n in (2, 2.0, 2.5)] == ["int32", "int32", "float32"]
+
+
 def test_relax_shapes_and_scalars_become_expressions() -> None:
     """Guards conversions: lists of dims, bounds, tuples of tensors."""
     assert isinstance(RELAX.reshape(_x(2, 3), (3, 2)).args[1], relax.ShapeExpr)

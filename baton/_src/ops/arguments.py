@@ -1,7 +1,8 @@
 """Convert what users may pass for an operand or attribute to the form stored in a call.
 
 Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and
-shapes become PrimValues and ShapeExprs. A number given with a tensor of known dtype takes that dtype.
+shapes become PrimValues and ShapeExprs. A number given with a tensor of known dtype takes that dtype, if it stays the
+number it is.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def relay_argument(value: Any, operand: Input, beside: DataType | None = None) -
     if isinstance(value, (tir.IntImm, tir.FloatImm)):
         return relay_constant(value.value, value.dtype)
     if isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic, NDArray)):
-        return relay_constant(value, beside if isinstance(value, (int, float)) else None)
+        return relay_constant(value, _dtype_of_number(value, beside))
     raise _unusable(value, operand, "Relay")
 
 
@@ -83,8 +84,19 @@ def relax_argument(value: Any, operand: Input, beside: DataType | None = None) -
     if operand.kind == "prim" or isinstance(value, PrimExpr):
         return _relax_prim(value, operand)
     if isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic, NDArray)):
-        return relax_constant(value, beside if isinstance(value, (int, float)) else None)
+        return relax_constant(value, _dtype_of_number(value, beside))
     raise _unusable(value, operand, "Relax")
+
+
+def _dtype_of_number(value: Any, beside: DataType | None) -> DataType | None:
+    """The dtype that a number takes from a tensor `beside` it; None: its own, as bools hold no numbers, integers no
+    fractions.
+    """
+    if beside is None or not isinstance(value, (int, float)):
+        return None
+    whole = isinstance(value, int) or value.is_integer()
+    fits = isinstance(value, bool) if beside.is_bool else beside.is_float or whole
+    return beside if fits else None
 
 
 def _relax_prim(value: Any, operand: Input) -> Any:

@@ -91,7 +91,8 @@ class Maker:
         found = list(args)
         while found and found[-1] is None:
             found.pop()
-        beside = next((d for d in map(visible_dtype, found) if d is not None), None)
+        dtypes = [d for d in map(visible_dtype, found) if d is not None]
+        beside = next((d for d in dtypes if not d.is_bool), dtypes[0] if dtypes else None)
         converted = [self._argument(a, i, beside) for a, i in zip(found, inputs, strict=False)]
         record = make_attrs(definition, attrs)
         if self.language == "relax":
