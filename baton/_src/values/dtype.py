@@ -125,6 +125,12 @@ class DataType(str):
         return float(finfo(self.numpy).max)
 
     @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number of a floating type that has all its digits: below it they vanish, one by one."""
+        finfo: Any = ml_dtypes.finfo
+        return float(finfo(self.numpy).smallest_normal)
+
+    @property
     def itemsize(self) -> int:
         """Size of one element (all lanes) in memory, in bytes; types below a byte take one byte."""
         return NumberOfBytes((self.bits + 7) // 8 * self.lanes)

@@ -199,6 +199,9 @@ CASES = [
     ("RELAY-PASS-26", SimplifyExpr(), X, "transpose(transpose(%x * 1f + 0f))", "%x"),
     ("RELAY-PASS-26", SimplifyExpr(), X, "%x * 2f", None),
     ("RELAY-PASS-26", DivToMul(), X, "%x / 4f", "%x * 0.25f"),
+    ("RELAY-PASS-26", DivToMul(), X, "%x / 1e-39f", None),  # whose reciprocal is infinite
+    ("RELAY-PASS-26", DivToMul(), X, "%x / 3e38f", None),  # whose reciprocal has 21 bits left
+    ("RELAY-PASS-26", DivToMul(), "%x: Tensor[(2), float16]", "%x / 1e-5f16", None),
     ("RELAY-PASS-26", FastMath(), X, "nn.softmax(%x)", "nn.fast_softmax(%x)"),
     (
         "RELAY-PASS-26",

@@ -15,6 +15,7 @@ from tests.relay.programs import read_module
 
 X = "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32], %n: Tensor[(2, 3), uint8]"
 X += ", %i: Tensor[(2, 3), int32], %j: Tensor[(2, 3), int32]"
+Y = "%b: Tensor[(2, 3), int8], %k: Tensor[(2, 3), int64], %l: Tensor[(2, 3), int64]"
 
 CASES = [
     ("(%x + 1f) + 2f", "%x + 3f"),
@@ -64,6 +65,11 @@ STAYS = [
     "2 * (%i * %i) + 5 * (%i * %j) + 2 * (%j * %j)",
     "%x + Constant(1, (2, 3), float32)",
     "%x * 3e38f * 3e38f",
+    "%x * 1e-30f * 1e-30f",  # 0 at once, but 1e38 times each is 1e-22
+    'cast(clip(cast(%b, dtype="uint16"), a_min=-128f, a_max=127f), dtype="int8")',  # -1 is 65535 in between
+    'cast(cast(%l, dtype="float64"), dtype="int64")',  # 2**53 + 1 is rounded
+    'cast(cast(%l, dtype="float64"), dtype="int32")',
+    '%l * %l + %l * %k * 9007199254740993i64 + %k * %k * 9007199254740992i64',  # no float is the first
     'cast(cast(clip(%x, a_min=0f, a_max=255f), dtype="uint8"), dtype="float32")',
     'cast(cast(clip(%i, a_min=0f, a_max=256f), dtype="uint8"), dtype="int32")',
     'cast(cast(clip(%i, a_min=0f, a_max=2049f), dtype="float16"), dtype="int32")',
@@ -94,4 +100,20 @@ def test_becomes(before: str, after: str) -> None:
 
 @pytest.mark.parametrize("body", STAYS)
 def test_stays(body: str) -> None:
-    assert_structural_equal(SimplifyExpr()(main(body)), main(body))
+    module = read_module(f"def @main({X}, {Y}) {{ {body} }}")
+    assert_structural_equal(SimplifyExpr()(module), module)
+
+
+def test_casts_that_hold_every_integer_go() -> None:
+    """int32 is exact in float64, and int8 in a wider signed type."""
+    body = 'cast(cast(%i, dtype="float64"), dtype="int64") + cast(cast(%n, dtype="float16"), dtype="int64")'
+    assert_structural_equal(SimplifyExpr()(main(body)), main('cast(%i, dtype="int64") + cast(%n, dtype="int64")'))
+
+
+def test_shapes_of_empty_tensors_are_said_as_they_are() -> None:
+    """In Relay's `newshape` a 0 copies a dim: the reshape would have had 10 elements."""
+    before = read_module("def @main(%x: Tensor[(2, 0), float32], %y: Tensor[(0, 5), float32]) { reshape_like(%x, %y) }")
+    after = SimplifyExpr()(before)
+    found = Interpreter(after).evaluate(after["main"])(np.zeros((2, 0), np.float32), np.zeros((0, 5), np.float32))
+    assert after["main"].body.op.name == "reshape"
+    assert found.shape == (0, 5)

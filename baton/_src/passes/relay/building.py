@@ -66,6 +66,8 @@ class Build:
                 made.append(self._argument(arg, args))
         if definition.relay_op is None and definition.name == "matmul":
             return self._product(*made)
+        if "allowzero" in definition.attrs.names and 0 in attrs.get("newshape", ()):
+            attrs["allowzero"] = True  # shapes here mean what they say, while a 0 in Relay's copies a dim
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
 
     def _product(self, left: Any, right: Any) -> Any:

@@ -174,7 +174,8 @@ class _Dissolve:
     def _reshape(self, call: Call) -> Any:
         data, shape = self._now(call.args[0]), call.args[1]
         if isinstance(shape, Constant):
-            return RELAY.reshape(data, tuple(int(d) for d in shape.data.data))
+            dims = tuple(int(d) for d in shape.data.data)
+            return RELAY.reshape(data, dims, allowzero=0 in dims)
         return RELAY.reshape(data, self._now(shape, shares=False))
 
     def _run(self, op: Any, given: Iterable[Any], call: Call, lets: Lets) -> list[Any]:

@@ -23,7 +23,8 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class DivToMul(RelayFunctionPass):
-    """See the module's docstring. Division by zero stays."""
+    """See the module's docstring. Division stays where the reciprocal is not finite or has lost digits: by zero, by
+    numbers next to it, and by the largest ones."""
 
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (
@@ -38,9 +39,12 @@ class DivToMul(RelayFunctionPass):
             if not is_call(new, "divide") or not isinstance(new.args[1], Constant):
                 return None
             divisor = new.args[1].data
-            if not divisor.dtype.is_float or not np.all(divisor.data):
+            if not divisor.dtype.is_float:
                 return None
-            reciprocal = (1 / divisor.data.astype(np.float64)).astype(divisor.data.dtype)
+            with np.errstate(all="ignore"):
+                reciprocal = (1 / divisor.data.astype(np.float64)).astype(divisor.data.dtype)
+            if not np.isfinite(reciprocal).all() or (np.abs(reciprocal) < divisor.dtype.smallest_normal).any():
+                return None
             return build.op("multiply", new.args[0], build.const(reciprocal, divisor.dtype))
 
         return rewrite(function, rule)

@@ -18,6 +18,7 @@ import numpy as np
 
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.operators.simplify_binomial import binomial
+from baton._src.passes.relay.operators.simplify_chains import holds_integers, keeps_all
 from baton._src.relay.nodes import Call, Constant
 from baton._src.values.dtype import DataType
 
@@ -37,12 +38,18 @@ def _split(call: Call, name: str) -> tuple[Any, Constant] | None:
 
 
 def _combined(build: Build, name: str, one: Constant, other: Constant) -> Any:
-    """Combine two constants; None if floats overflow where the program's own order might not. (Integers wrap alike.)"""
+    """Combine two constants; None if floats overflow where the program's own order might not, or vanish (the product of
+    two small factors is 0, while a large number times one of them may be times the other). Integers wrap alike."""
+    left, right = one.data.data, other.data.data
     with np.errstate(all="ignore"):
-        made = np.add(one.data.data, other.data.data) if name == "add" else one.data.data * other.data.data
+        made = np.add(left, right) if name == "add" else left * right
     dtype = dtype_of(one)
     if dtype.is_bool or (dtype.is_float and not np.isfinite(made.astype(np.float64)).all()):
         return None
+    if dtype.is_float and name == "multiply":
+        vanishes = (np.abs(made) < dtype.smallest_normal) & (left != 0) & (right != 0)
+        if vanishes.any():
+            return None
     return build.const(made, dtype)
 
 
@@ -122,7 +129,12 @@ def needless_clip(build: Build, call: Call) -> Any:
         return None
     clip = call.args[0]
     source, wide, dtype = clip.args[0], dtype_of(clip), dtype_of(call)
-    if not is_call(source, "cast") or dtype_of(source.args[0]) != dtype or not wide.is_int or wide.bits <= dtype.bits:
+    if (
+        not is_call(source, "cast")
+        or dtype_of(source.args[0]) != dtype
+        or not wide.is_int
+        or not keeps_all(dtype, wide)
+    ):
         return None
     return source.args[0] if _holds(clip.attrs, dtype) else None
 
@@ -140,17 +152,9 @@ def cast_of_clipped(build: Build, call: Call) -> Any:
     if not is_call(call, "cast") or not is_call(call.args[0], "cast") or not is_call(call.args[0].args[0], "clip"):
         return None
     clip, between = call.args[0].args[0], dtype_of(call.args[0])
-    if dtype_of(clip).is_float or between.is_bool or not _has_integers(between, clip.attrs):
+    if dtype_of(clip).is_float or not holds_integers(between, clip.attrs.a_min, clip.attrs.a_max):
         return None
     return clip if dtype_of(clip) == dtype_of(call) else build.op("cast", clip, dtype=dtype_of(call))
-
-
-def _has_integers(dtype: DataType, clip: Any) -> bool:
-    """Whether every integer between the bounds is a value of the dtype."""
-    if dtype.is_float:
-        return dtype.numpy.kind == "f" and max(abs(clip.a_min), abs(clip.a_max)) <= 2 ** np.finfo(dtype.numpy).nmant
-    low, high = dtype.int_range
-    return bool(low <= clip.a_min and clip.a_max <= high)
 
 
 def extremum_of_dequantized(build: Build, call: Call) -> Any:

@@ -97,7 +97,10 @@ def _times(build: Build, expr: Any, number: float) -> Any:
 
 
 def _is_number(expr: Any) -> bool:
-    return isinstance(expr, Constant) and expr.data.data.shape == () and not dtype_of(expr).is_bool
+    """Whether it is a number that a float holds exactly."""
+    if not isinstance(expr, Constant) or expr.data.data.shape != () or dtype_of(expr).is_bool:
+        return False
+    return bool(expr.data.data.item() == _number(expr))
 
 
 def _number(expr: Constant) -> float:

@@ -93,13 +93,23 @@ def casts(build: Build, call: Call) -> Any:
     inner = call.args[0]
     if dtype_of(inner) == dtype_of(call):
         return inner
-    if is_call(inner, "cast") and _keeps_all(dtype_of(inner.args[0]), dtype_of(inner)):
+    if is_call(inner, "cast") and keeps_all(dtype_of(inner.args[0]), dtype_of(inner)):
         return build.op("cast", inner.args[0], dtype=dtype_of(call))
     return None
 
 
-def _keeps_all(source: DataType, target: DataType) -> bool:
+def keeps_all(source: DataType, target: DataType) -> bool:
     """Whether every value of `source` is one of `target`."""
     if source.kind in ("bfloat", "bool") or target.kind == "bfloat":
         return source.is_bool
+    if source.is_int:
+        return holds_integers(target, *source.int_range)  # NumPy calls int64 to float64 safe, which rounds
     return bool(np.can_cast(source.numpy, target.numpy, "safe"))
+
+
+def holds_integers(dtype: DataType, low: float, high: float) -> bool:
+    """Whether every integer between these bounds is a value of the dtype."""
+    if dtype.is_float:
+        return dtype.numpy.kind == "f" and max(abs(low), abs(high)) <= 2 ** (np.finfo(dtype.numpy).nmant + 1)
+    least, most = dtype.int_range
+    return dtype.is_int and least <= low and high <= most
