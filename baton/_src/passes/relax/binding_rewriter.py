@@ -147,9 +147,16 @@ class BindingRewriter:
         finally:
             frames.pop()
 
-    def is_visible(self, var: Any) -> bool:
-        """Whether the binding may use `var`, found by `resolved`: DataflowVars are visible in their block only."""
-        return not isinstance(var, DataflowVar) or self._homes.get(var) is self.block
+    def is_visible(self, leaf: Any) -> bool:
+        """Whether the binding may use a leaf found by `resolved`: DataflowVars are visible in their block only."""
+        todo = [leaf]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, Tuple):
+                todo.extend(part.fields)
+            elif isinstance(part, DataflowVar) and self._homes.get(part) is not self.block:
+                return False
+        return True
 
     def replace(self, var: Var, expr: Any) -> None:
         """Replace later uses of `var`, and of variables that it replaced, by `expr`, which must be a leaf."""

@@ -29,7 +29,6 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.leaves_of_values import with_leaves
 from baton._src.relax.nodes import (
     Binding,
-    BindingBlock,
     Call,
     DataflowVar,
     Function,
@@ -67,9 +66,6 @@ class _Converter(BindingRewriter):
         super().__init__(module)
         self.desired = desired
         self.moved: dict[Any, tuple[Any, Order]] = {}
-
-    def enter_block(self, block: BindingBlock) -> None:
-        self.moved = {}
 
     def visit_binding(self, binding: Binding) -> None:
         assert isinstance(binding, (VarBinding, MatchCast))

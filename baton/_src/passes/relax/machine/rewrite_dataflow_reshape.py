@@ -64,13 +64,13 @@ class _Rewriter(BindingRewriter):
         self.call_tir = special_op("call_tir")
         self.known: dict[Any, bool] = {}
         self.kept: set[Any] = set()
-        """Variables of the current block whose memory is visible after it, or written in place."""
+        """Variables whose memory is visible after their block, or written in place."""
 
     def enter_block(self, block: BindingBlock) -> None:
         if isinstance(block, DataflowBlock):
             owners = alias_sets(list(block.bindings))
             outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-            self.kept = {owner for output in outputs for owner in owners[output]}
+            self.kept |= {owner for output in outputs for owner in owners[output]}
             self.kept |= self._overwritten(list(block.bindings))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
