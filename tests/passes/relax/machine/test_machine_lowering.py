@@ -44,6 +44,7 @@ from baton._src.transform.passes import Sequential
 from baton._src.values.shape import ShapeTuple
 from baton.target import Target
 from tests.passes.relax.programs import R, arrays, bindings, called, dim, program, same_values, tensor
+from tests.relax.build import module as module_of
 
 wire()
 
@@ -204,6 +205,23 @@ def test_symbolic_sizes_share_when_equal_and_have_bounds() -> None:
         assert error.value.code == "pass-bounds"
 
 
+def test_a_size_that_falls_as_a_variable_grows_is_largest_where_that_is_least() -> None:
+    """Of `16 - n` and `n % 4` the storages were as large as for n = 8: too small for others."""
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        falling = b.emit(R.exp(b.emit(R.ones(ShapeExpr([16 - n]), "float32"))))
+        turning = b.emit(R.exp(b.emit(R.ones(ShapeExpr([n % 4]), "float32"))))
+        return R.add(R.sum(falling), R.sum(turning))
+
+    bounded = program([tensor("x", n)], build, tir_var_upper_bound={"n": 8})
+    module = StaticPlanBlockMemory()(LOWERED(bounded))
+    assert set(sizes(module)) >= {64}
+    for size in range(9):
+        (x,) = arrays((size,))
+        same_values(values(module, [x]), np.e * np.float32(16 - size + size % 4))
+
+
 def test_a_storage_grows_for_a_larger_tensor() -> None:
     """The 16-byte tensor is done when the 64-byte one is made; both fit one storage."""
 
@@ -301,6 +319,18 @@ def test_computed_scalars_are_computed_by_kernels() -> None:
     same_values(values(lowered, [x]), np.exp(x))
     with pytest.raises(AssertionError):
         values(lowered, arrays((4,)))
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_computed_scalars_of_dataflow_blocks_have_no_effects(pure: bool) -> None:
+    """In a function with effects the block got calls that may not stand in it."""
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        given = [ExternFunc("f"), x, PrimValue(n * 2)]
+        return Call(special_op("call_pure_packed"), given, None, (x.struct_info,))
+
+    assert well_formed(ComputePrimValue()(program([tensor("x", n)], build, pure=pure))) == []
 
 
 @pytest.mark.parametrize("pure", [True, False])
@@ -434,3 +464,25 @@ class Module:
             machine["main"](x, 5, closure)
         with pytest.raises(DiagnosticError, match="value-mismatch"):
             machine["main"](x, 4, 4)
+
+
+IN_BOTH_ARMS = """
+@R.function
+def main(c: R.Tensor((), "bool"), x: R.Tensor("float32", ndim=1), y: R.Tensor("float32", ndim=1)):
+    k = T.int64()
+    if c:
+        a = R.match_cast(x, R.Tensor((k,), "float32"))
+        r = R.add(a, R.ones((k,), "float32"))
+    else:
+        b = R.match_cast(y, R.Tensor((k,), "float32"))
+        r = R.multiply(b, R.ones((k,), "float32"))
+    return r
+"""
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_each_arm_of_a_branch_binds_its_sizes(chosen: bool) -> None:
+    """The second arm compared with a slot that only the first one fills."""
+    x, y = arrays((3,), (5,))
+    found = values(module_of(IN_BOTH_ARMS), [np.array(chosen), x, y], Sequential(default_build()))
+    same_values(found, x + 1 if chosen else y)

@@ -10,7 +10,7 @@
 
 Literals and plain variables stay. Equal expressions of one function share a kernel. Like all kernels here, these return
 their result through memory. The form above is for late pipelines, where purity is no longer checked and allocations are
-the VM's; in a pure function the same is written without effects:
+the VM's; in a pure function or a dataflow block the same is written without effects:
 
     out = R.call_tir(cls.compute_symbolic_expr, (R.prim_value(n),), out_sinfo=R.Tensor((), dtype="bool"))
     lv = R.call_pure_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))
@@ -105,7 +105,7 @@ class _Computer(BindingRewriter):
         variables = _variables(expr)
         kernel = self._kernel(expr, variables)
         info = PrimStructInfo(expr.dtype, expr)
-        if self.pure[-1]:
+        if self.pure[-1] or self.in_dataflow:
             given = Tuple([PrimValue(v) for v in variables])
             out = self.emit(Call(special_op("call_tir"), [kernel, given], None, (TensorStructInfo([], expr.dtype),)))
             read = [ExternFunc("vm.builtin.read_scalar"), out]

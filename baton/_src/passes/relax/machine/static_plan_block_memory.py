@@ -21,7 +21,7 @@ from typing import Any
 from baton._src.analysis.liveness import last_uses
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.stated_bounds import UPPER, stated_bounds
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
@@ -41,6 +41,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.answers import POS_INF, ConstIntBound
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
@@ -97,10 +98,11 @@ class _Pool:
 class _Planner(BindingRewriter):
     def __init__(self, module: IRModule, bounds: Mapping[TirVar, int]) -> None:
         super().__init__(module)
-        self.bounds = {v: as_dim(n) for v, n in bounds.items()}
+        self.bounded = bool(bounds)
         self.alloc = special_op("builtin.alloc_tensor")
         self.analyzer = Analyzer()
-        self.analyzer.mark_nonnegative(*bounds)
+        for var, most in bounds.items():
+            self.analyzer.update(var, ConstIntBound(0, most))
         self.plans: list[dict[Var, _Storage]] = []
 
     def enter_sequence(self, seq: SeqExpr) -> None:
@@ -149,9 +151,14 @@ class _Planner(BindingRewriter):
         """The bytes of the tensor: a number, or a simplified expression."""
         size: Any = as_dim(call.args[1].value.itemsize)
         for dim in call.args[0].values:
-            size = size * dim
-        bounded = self.analyzer.simplify(substitute(size, self.bounds) if self.bounds else size)
-        return bounded.value if isinstance(bounded, IntImm) else bounded
+            size = size * self._most(dim)
+        found = self.analyzer.simplify(size)
+        return found.value if isinstance(found, IntImm) else found
+
+    def _most(self, dim: PrimExpr) -> PrimExpr:
+        """The largest value of a dim where the bounds of variables limit it (16 of `16 - n`), else the dim itself."""
+        most = self.analyzer.const_int_bound(dim).max_value if self.bounded else POS_INF
+        return dim if most == POS_INF else as_dim(max(most, 0))
 
     def visit_binding(self, binding: Binding) -> None:
         storage = self.plans[-1].get(binding.var)

@@ -113,7 +113,8 @@ class _Lowerer(BindingRewriter):
         super().__init__(module)
         self.name, self.says_where = name, says_where
         self.heap = ShapeHeap(builder)
-        self.bound: set[TirVar] = set()
+        self.bound: list[set[TirVar]] = [set()]
+        """Shape variables that have their value at this point: one set per open sequence."""
         self.ready: list[set[int]] = [set()]
         """Slots of computed dims that hold their value at this point: one set per open sequence."""
 
@@ -142,9 +143,11 @@ class _Lowerer(BindingRewriter):
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         self.ready.append(set())
+        self.bound.append(set())
 
     def leave_sequence(self, seq: SeqExpr) -> None:
         self.ready.pop()
+        self.bound.pop()
 
     def visit_binding(self, binding: Binding) -> None:
         if isinstance(binding, MatchCast):
@@ -283,8 +286,8 @@ class _Lowerer(BindingRewriter):
         remains = False
         codes: list[tuple[MatchCode, int]] = []
         for dim in match.dims:
-            if isinstance(dim, TirVar) and dim not in self.bound:
-                self.bound.add(dim)
+            if isinstance(dim, TirVar) and not any(dim in bound for bound in self.bound):
+                self.bound[-1].add(dim)
                 codes.append((MatchCode.STORE_TO_HEAP, self.heap.slot(dim)))
             elif isinstance(dim, (IntImm, TirVar)):
                 codes.append(self._compare_code(dim))
