@@ -140,6 +140,9 @@ def test_reshape_must_keep_the_elements() -> None:
     rejects("12 elements against 5", "reshape", t(2, 6), ShapeInfo((5,)))
     rejects("at most one dim may be -1", "reshape", t(2, 6), ShapeInfo((-1, -1)))
     rejects("not a multiple of 5", "reshape", t(2, 6), ShapeInfo((5, -1)))
+    rejects("at most one dim may be -1", "reshape", t(2, 3, 4), newshape=(-1, -1, -4, 2, 2))
+    rejects("-4 must be followed by two dims", "reshape", t(2, 4), newshape=(0, -4, 0, -1))
+    rejects("-4 must be followed by two dims", "reshape", t(2, 4), newshape=(0, -4, -2, -2))
 
 
 @pytest.mark.rule("RELAX-OPSHAPE-11")

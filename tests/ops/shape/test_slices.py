@@ -96,6 +96,13 @@ def test_wrong_slices_are_rejected(args: Any) -> None:
         infer(TensorInfo((8, 2), FLOAT), *args)
 
 
+@pytest.mark.parametrize("more", [{"end": (1, 2, 3)}, {"strides": (1, 1, 1)}, {"axes": (0,)}])
+def test_attributes_of_more_axes_than_there_are(more: Any) -> None:
+    """Guards begin, end and strides: an entry too many was an index out of range, or was not looked at."""
+    with pytest.raises(DiagnosticError, match="more entries"):
+        infer(TensorInfo((8, 2), FLOAT), **{"begin": (0, 0), "end": (1, 1), **more})
+
+
 def test_dynamic_slices_know_the_rank_or_which_dims_are_open() -> None:
     """Guards Relax's and Relay's weaker results, and the known shape of constant bounds."""
     x, bound = TensorInfo((8, 5), FLOAT), TensorInfo((1,), INT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, TensorInfo
@@ -25,7 +25,7 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
     if not relay and any(d != -1 for d in special):
         call.fail(f"a dim of the target {show_shape(tuple(target))} is negative")
     if special.count(-1) > 1 and -4 not in special:
-        call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}", help="-1 is what remains")
+        _refuse_second_gap(call, target)
     if x.shape is None:
         return None if special else tuple(target)
     result, gap, taken, copied = _walk(call, math, x.shape, target, zero and relay) if relay else _plain(target)
@@ -52,6 +52,10 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
             help=_instead(total, target),
         )
     return tuple(result)
+
+
+def _refuse_second_gap(call: OpCall[Any], target: Sequence[Dim]) -> NoReturn:
+    call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}", help="-1 is what remains")
 
 
 def target_rank(target: Sequence[Dim]) -> int:
@@ -114,6 +118,8 @@ def _walk(call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequ
             at += 1
             continue
         if dim == -1:
+            if gap is not None:
+                _refuse_second_gap(call, target)
             gap = len(result)
             result.append(1)
             at += 1
@@ -139,8 +145,10 @@ def _walk(call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequ
 def _split(
     call: OpCall[Any], math: DimMath, dim: Dim, parts: Sequence[Dim], shape: tuple[Dim, ...], target: Sequence[Dim]
 ) -> list[Dim]:
-    if len(parts) != 2 or list(parts) == [-1, -1]:
-        call.fail(f"-4 must be followed by two dims, one of them known, the target is {show_shape(tuple(target))}")
+    numbers = [p for p in parts if isinstance(p, int)]
+    if len(parts) != 2 or min(numbers, default=0) < -1 or sorted(numbers) in ([-1, -1], [-1, 0]):
+        message = f"-4 must be followed by two dims, one of which may be -1, the target is {show_shape(tuple(target))}"
+        call.fail(message, help="-1 is what remains beside a dim that is not 0")
     left, right = parts
     if isinstance(left, int) and left == -1:
         left = math.floor_divide(dim, right)

@@ -35,7 +35,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 class SliceLikeAttrs(Attrs):
     """The axes that are sliced."""
 
-    axes: Any = attr(None, "the axes that are cut; None or empty: all")
+    axes: Any = attr(None, "the axes that are cut; None or empty: all that the pattern has")
 
 
 def _cut_like(x: Any, like: Any, axes: Any) -> tuple[Any, ...]:
@@ -52,8 +52,6 @@ def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
         beyond = [a for a in normal_axes(call, call.attrs.axes, x.ndim, "axes") if a >= like.ndim]
         if beyond:
             call.fail(f"axis {beyond[0]} is out of range for the pattern of rank {like.ndim}", code="op-axis")
-    elif x.ndim != like.ndim:
-        call.fail(f"without axes both operands need the same rank, got {x.ndim} and {like.ndim}")
     shape = _cut_like(x.shape, like.shape, call.attrs.axes)
     math = DimMath(call.prover)
     if any(new is not old and math.at_most(new, old) is False for new, old in zip(shape, x.shape)):

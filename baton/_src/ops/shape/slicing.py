@@ -72,12 +72,12 @@ def cuts(given: Sequence[Any], a: StridedSliceAttrs, ndim: int) -> list[Cut] | N
     end = (*end, *(None,) * (len(axes) - len(end)))
     if a.slice_mode == "size":
         strides = (1,) * len(axes)
-        end = tuple(_after(b, size) for b, size in zip(begin, end))
+        end = tuple(end_of_size(b, size) for b, size in zip(begin, end))
     return [Cut(from_front(int(x), ndim), b, e, s) for x, b, e, s in zip(axes, begin, end, strides)]
 
 
-def _after(begin: Any, size: Any) -> Any:
-    """Where a cut of so many elements ends."""
+def end_of_size(begin: Any, size: Any) -> Any:
+    """Where a cut of so many elements ends; None: with the axis."""
     if size is None or (isinstance(size, int) and size < 0):
         return None
     stop = (begin or 0) + size
@@ -149,14 +149,24 @@ def _check_promise(call: OpCall[Any], x: TensorInfo, cut: Cut, start: Dim, count
 def _check(call: OpCall[StridedSliceAttrs], given: list[Any], axes: Any, x: TensorInfo) -> None:
     if axes is not None and x.ndim >= 0:
         normal_axes(call, axes, x.ndim, "axes")
-    elif not given and x.ndim >= 0 and len(call.attrs.begin or ()) > x.ndim:
-        call.fail(f"begin {call.attrs.begin} has more entries than {show_shape(x.shape, x.ndim)} has axes")
+    if not given:
+        _check_counts(call, axes, x)
     lengths = {len(g) for g in given if g is not None}
     if len(lengths) > 1:
         call.fail("axes, begin, end and strides must have the same length", code="op-argument")
     strides = given[3] if len(given) > 3 else call.attrs.strides
     if any(isinstance(s, int) and s == 0 for s in strides or ()):
         call.fail(f"strides must not be 0, got {strides}", code="op-attribute")
+
+
+def _check_counts(call: OpCall[StridedSliceAttrs], axes: Any, x: TensorInfo) -> None:
+    """Attributes may say less than an entry for each axis that is cut (the rest is open), but not more."""
+    most = len(axes) if axes is not None else x.ndim
+    for name in ("begin", "end", "strides"):
+        entries = getattr(call.attrs, name) or ()
+        if 0 <= most < len(entries):
+            where = f"the axes {axes} are" if axes is not None else f"{show_shape(x.shape, x.ndim)} has axes"
+            call.fail(f"{name} {entries} has more entries than {where}", code="op-attribute")
 
 
 def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:

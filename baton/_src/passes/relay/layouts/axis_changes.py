@@ -96,11 +96,11 @@ def _folded(moved: TransposedExpr, call: Call, numbered: bool, again: Callable[.
 
 
 def _cut(moved: TransposedExpr, call: Call, again: Callable[..., Any]) -> Any:
-    begin, axes = call.attrs.begin, call.attrs.axes
+    begin, end, axes = call.attrs.begin, call.attrs.end, call.attrs.axes
     if begin is None:
         return None
     rank = len(moved.was)
-    cut = range(len(begin)) if axes is None else [from_front(axis, rank) for axis in axes]
+    cut = range(max(len(begin), len(end or ()))) if axes is None else [from_front(axis, rank) for axis in axes]
     value = again(axes=_renumbered(moved, cut))
     return named(value, moved.now, moved.was, moved.maker, call.checked_type)
 
