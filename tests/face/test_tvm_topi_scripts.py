@@ -139,6 +139,21 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     ),
     "gather_nd": (topi.gather_nd, N.gather_nd_python, [numbers(3, 4), numbers(2, 5, dtype="int32")]),
     "take": (lambda a, i: topi.take(a, i, 0), lambda a, i: a[i], [numbers(3, 4), numbers(2, 2, dtype="int32")]),
+    "strided_slice of sizes": (
+        lambda a: topi.strided_slice(a, [-2, 0, -3], [2, -1, 2], slice_mode="size"),
+        lambda a: N.strided_slice_python(a, [-2, 0, -3], [2, -1, 2], [], slice_mode="size"),
+        [numbers(3, 4, 5)],
+    ),
+    "take of batches": (
+        lambda a, i: topi.take(a, i, axis=1, batch_dims=1),
+        lambda a, i: np.take_along_axis(a, i, axis=1),
+        [numbers(3, 4), numbers(3, 2, dtype="int32")],
+    ),
+    "full of an expression": (
+        lambda a: topi.add(a, topi.full((3,), "int32", tvm.tir.const(7, "int64"))),
+        lambda a: a + np.int32(7),
+        [numbers(3, dtype="int32")],
+    ),
     "one_hot": (
         lambda i: topi.one_hot(i, 1, 0, 4, -1, "float32"),
         lambda i: N.one_hot(i, 1, 0, 4, -1, "float32"),
@@ -160,7 +175,7 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "where": (topi.where, np.where, [numbers(4, dtype="int32"), numbers(4), -numbers(4)]),
     "elemwise_sum": (lambda a, b: topi.elemwise_sum([a, b, a]), lambda a, b: a + b + a, [numbers(4), numbers(4)]),
     "sort": (lambda a: topi.sort(a, axis=0, is_ascend=0), lambda a: -np.sort(-a, axis=0), [numbers(5, 2)]),
-    "arange": (lambda a: topi.add(a, topi.arange(0, 6, 2)), lambda a: a + np.arange(0, 6, 2), [numbers(3)]),
+    "arange": (lambda a: topi.add(a, topi.arange(0, 6, 2)), lambda a: a + np.arange(0, 6, 2, "float32"), [numbers(3)]),
     "expand_like": (
         lambda a, b: topi.expand_like(a, b, [1]),
         lambda a, b: np.broadcast_to(a[:, None], b.shape),
@@ -223,7 +238,20 @@ def test_functions_in_their_order_of_arguments(name: str) -> None:
     """Guards v0.19's names and orders, with topi.testing's functions (or NumPy's) as the meaning."""
     function, reference, arrays = CASES[name]
     inputs = [tensor(*a.shape, dtype=str(a.dtype)) for a in arrays]
-    np.testing.assert_allclose(run(inputs, function(*inputs), *arrays), reference(*arrays), rtol=1e-4, atol=1e-5)
+    found, wanted = run(inputs, function(*inputs), *arrays), np.asarray(reference(*arrays))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert found.dtype == wanted.dtype
+
+
+def test_bounds_that_are_variables() -> None:
+    """Guards strided_slice from and to expressions: they had to be numbers."""
+    x, n = tensor(10), te.var("n")
+    found = topi.strided_slice(x, [n], [n + 2])
+    assert [str(d) for d in topi.strided_slice(x, [2], [7]).shape] == ["5"]
+    kernel = tvm.build(topi.generic.schedule_injective(found), [x, n, found], target="llvm")
+    result = tvm.nd.empty((2,), "float32")
+    kernel(tvm.nd.array(np.arange(10, dtype="float32")), 3, result)
+    assert result.numpy().tolist() == [3, 4]
 
 
 def test_functions_of_several_results() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import rewrite, substitute
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.te.tensor import ComputeOp, Tensor
 from baton._src.tir import expr as tir
 from baton._src.tir.index_dtype import ARITHMETIC, in_dtype, parts
@@ -90,15 +90,19 @@ def _number(expr: PrimExpr) -> PrimExpr:
 
 
 def _is_index(expr: PrimExpr) -> bool:
-    """Whether there is nothing but arithmetic on variables of int32 and on numbers of it."""
+    """Whether there is nothing but arithmetic on scalars of int32, which no element tells, and on numbers of it."""
     low, high = INT32.int_range
     for leaf in parts(expr):
         match leaf:
             case tir.IntImm(value=value) if low <= value <= high:
                 pass
-            case tir.Cast(value=tir.Var(dtype=dtype)) if dtype == INT32:
+            case tir.Cast(value=value) if value.dtype == INT32 and not _has_elements(value):
                 pass
             case _:
                 if not isinstance(leaf, ARITHMETIC):
                     return False
     return True
+
+
+def _has_elements(expr: PrimExpr) -> bool:
+    return any(isinstance(node, tir.ProducerLoad) for node in post_order(expr))

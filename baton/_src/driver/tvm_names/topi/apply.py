@@ -7,6 +7,7 @@ from typing import Any
 
 from baton._src.driver.tvm_names.topi.matched_operands import matched, of_scalars
 from baton._src.driver.tvm_names.topi.tagging import tag_of
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.builders import signature
@@ -19,7 +20,7 @@ from baton._src.te.tag import default_tag
 from baton._src.te.tensor import Tensor
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
-from baton._src.values.dtype import INT64, DataType
+from baton._src.values.dtype import FLOAT64, INT64, DataType
 
 _PLACES = {"a": 0, "x": 0, "array": 0, "data": 0, "gen": 0, "slope": 1, "n": 1}
 """Names topi has for operands, and which operand they are."""
@@ -113,4 +114,6 @@ def _info(operand: Input, value: Any) -> Info:
         return TupleInfo(tuple(_info(operand, v) for v in value))
     if operand.kind == "tensor":
         return TensorInfo((), DataType("float32" if isinstance(value, float) else "int32"))
-    return PrimInfo(INT64 if isinstance(value, int) else DataType("float64"), value)
+    if isinstance(value, PrimExpr):
+        return PrimInfo(value.dtype, number_of(value))
+    return PrimInfo(INT64 if isinstance(value, int) else FLOAT64, value)

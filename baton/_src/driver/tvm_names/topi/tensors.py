@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.driver.tvm_names.topi.apply import call, shape_of
+from baton._src.driver.tvm_names.topi.apply import call, number_of, shape_of
+from baton._src.ir.expr import PrimExpr
+from baton._src.ops.shape.slicing import end_of_size
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.reduction import sum as te_sum
 from baton._src.te.tensor import Tensor
 from baton._src.tir.expr import literal
+from baton._src.tir.operators import cast
 from baton._src.values.dtype import DataType
 
 
@@ -46,7 +49,9 @@ def full(shape: Any, dtype: Any, fill_value: Any) -> Any:
 
 
 def _literal(number: Any, dtype: DataType) -> Any:
-    """A number as a scalar of a dtype."""
+    """A number, or an expression, as a scalar of a dtype."""
+    if isinstance(number, PrimExpr):
+        return cast(dtype, number)
     return literal(float(number) if dtype.is_float else int(number), dtype)
 
 
@@ -131,27 +136,25 @@ def strided_slice(
     slice_mode: str = "end",
     assume_inbound: bool = True,
 ) -> Any:
-    """A part of a tensor; `assume_inbound` makes no difference, bounds are cut to the tensor's."""
+    """A part of a tensor, from numbers or expressions on; `assume_inbound` makes no difference, bounds are cut to the
+    tensor's.
+    """
     if any(isinstance(bound, Tensor) for bound in (begin, end, strides)):
         why = "strided_slice: the size of its result depends on the elements of its bounds, which no kernel can write"
         raise fail("topi", why, help="call it in Relay or Relax, or give the bounds as numbers")
-    begins, ends = (tuple(int(v) for v in given) for given in (begin, end))
+    begins, ends = (tuple(v if isinstance(v, PrimExpr) else int(v) for v in given) for given in (begin, end))
     steps = tuple(int(v) for v in strides) if strides else (1,) * len(begins)
     steps += (1,) * (len(begins) - len(steps))
     places = tuple(range(len(begins))) if axes is None else tuple(int(v) for v in axes)
     if slice_mode == "size":
-        extents = shape_of(a)
-        pairs = zip(begins, ends, places)
-        ends = tuple(extents[axis] if size < 0 else begin + size for begin, size, axis in pairs)
-        steps = (1,) * len(begins)
+        ends, steps = tuple(map(end_of_size, begins, map(number_of, ends))), (1,) * len(begins)
+        ends = tuple(shape_of(a)[axis] if end is None else end for axis, end in zip(places, ends))
     return call("strided_slice", a, places, begins, ends, steps)
 
 
 def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Any:
-    """Elements, or slices along an axis, at indices."""
-    if batch_dims:
-        raise fail("topi", "take with batch_dims is not supported", help="gather takes an index for each element")
-    return call("take", a, indices, axis=axis, mode=mode)
+    """Elements, or slices along an axis, at indices; the first `batch_dims` axes are those of both."""
+    return call("take", a, indices, axis=axis, batch_dims=batch_dims, mode=mode)
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Any:
@@ -223,7 +226,7 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: in
     """A row of off_value with on_value at the index."""
     kind = DataType(dtype)
     values = (_literal(v, kind) for v in (on_value, off_value))
-    return call("one_hot", indices, *values, depth=depth, axis=axis)
+    return call("one_hot", indices, *values, depth=depth, axis=axis, dtype=kind)
 
 
 def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Tensor, default_value: Any = 0) -> Any:

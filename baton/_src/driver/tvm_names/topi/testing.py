@@ -12,6 +12,7 @@ import numpy as np
 
 from baton._src.driver.tvm_names.topi.schedules import default_schedule
 from baton._src.driver.tvm_names.topi.testing_places import PLACES, reference
+from baton._src.ops.shape.slicing import end_of_size
 from baton._src.ops.windows import per_axis
 
 
@@ -167,8 +168,8 @@ def strided_slice_python(
     for n, axis in enumerate(places):
         step = 1 if slice_mode == "size" or n >= len(strides or ()) else int(strides[n])
         first, last = int(begin[n]), None if end is None or n >= len(end) else int(end[n])
-        if slice_mode == "size" and last is not None:
-            last = None if last < 0 else first + last
+        if slice_mode == "size":
+            last = end_of_size(first, last)
         cuts[axis] = slice(first, last, step)
     return data[tuple(cuts)]
 
