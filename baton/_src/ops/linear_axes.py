@@ -33,7 +33,16 @@ def transposed(b: Any, grad: Any, info: Any, matrices: Mapping[int, Any]) -> Any
 
 def known_extents(info: Any, what: str) -> tuple[int, ...]:
     """The extents of a tensor as ints; an `op-gradient` error if one is symbolic."""
-    return known_dims(info.shape.values if info.shape is not None else (None,), what)
+    return known_dims(named_dims(info, what), what)
+
+
+def named_dims(info: Any, what: str) -> tuple[Any, ...]:
+    """The dims of a tensor, numbers or expressions; an `op-gradient` error if nothing says them."""
+    dims: tuple[Any, ...] | None = getattr(info.shape, "values", None)
+    if dims is None:
+        help = 'give the data a shape, of variables if need be: R.Tensor(("n", 4))'
+        raise fail("op-gradient", f"the gradient of {what} needs to know the dims of its data", help=help)
+    return dims
 
 
 def known_dims(dims: Iterable[Any], what: str) -> tuple[int, ...]:

@@ -39,6 +39,47 @@ def test_operands_get_their_part(name: str, attributes: Any, shapes: Any) -> Non
         np.testing.assert_array_equal(part, array)
 
 
+def test_flattened_operands_get_their_shapes_back() -> None:
+    """Guards concat without an axis, which was a fault of the pass."""
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(6.0, 8.0)
+    parts = _gradients("concat", {"axis": None}, [x, y], np.arange(8.0))
+    for part, array in zip(parts, (x, y), strict=True):
+        np.testing.assert_array_equal(part, array)
+
+
+def test_scalars_of_grids() -> None:
+    """Guards meshgrid: the gradient of a scalar had an axis."""
+    grids = tuple(np.ones((1, 3)) for _ in range(2))
+    scalar, vector = _gradients("meshgrid", {}, [np.array(2.0), np.arange(3.0)], grids)
+    assert scalar.shape == ()
+    assert scalar == 3
+    assert vector.tolist() == [1, 1, 1]
+
+
+def test_operands_of_unknown_dims() -> None:
+    """Guards that extents which nothing names are those of the operands in a run."""
+    fields = [relax.Var(f"x{i}", TensorStructInfo(None, "float64", ndim=1)) for i in range(2)]
+    definition = CATALOGUE.get("concat")
+    operand, grad = relax.Tuple(fields), relax.Var("g", TensorStructInfo(None, "float64", ndim=1))
+    object.__setattr__(operand, "struct_info_", TupleStructInfo([f.struct_info for f in fields]))
+    (found,) = definition.gradient(
+        Maker("relax", definition, CATALOGUE), (operand,), definition.attrs(axis=0), None, grad
+    )
+    values = {fields[0]: np.zeros(2), fields[1]: np.zeros(3), grad: np.arange(5.0)}
+    assert [part.tolist() for part in evaluate(found, values)] == [[0, 1], [2, 3, 4]]
+
+
+def _gradients(name: str, attributes: Any, arrays: list[Any], seed: Any) -> Any:
+    """The gradient towards each of the joined operands."""
+    fields = [relax.Var(f"x{i}", TensorStructInfo(x.shape, "float64")) for i, x in enumerate(arrays)]
+    operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
+    grad = relax.Var("g", TensorStructInfo((), "float64"))
+    definition = CATALOGUE.get(name)
+    make = Maker("relax", definition, CATALOGUE)
+    (found,) = definition.gradient(make, (operand,), definition.attrs(**attributes), None, grad)
+    return evaluate(found, {grad: seed, operand: tuple(arrays)})
+
+
 def test_symbolic_operands_are_cut_by_slices() -> None:
     """Guards that no symbolic place ends up in an attribute."""
     n = Var("n", "int64")

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import baton
-from baton import relay
+from baton import relax, relay
+from baton._src.ops.call_maker import Maker
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import DiagnosticError
 
 CALLS: dict[str, Callable[[Any, int], Any]] = {
@@ -30,6 +32,15 @@ def run(name: str, times: int, kind: str) -> Any:
 def test_nothing_is_left_of_no_repetitions(name: str, kind: str) -> None:
     """Compiled code divided indices by how often."""
     assert run(name, 0, kind) == ((0,) if name == "repeat flat" else (2, 0))
+
+
+@pytest.mark.parametrize("name", ["tile", "repeat"])
+def test_gradients_need_named_dims(name: str) -> None:
+    """Guards the error: there was none, but a fault of the pass."""
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=2))
+    definition = CATALOGUE.get(name)
+    with pytest.raises(DiagnosticError, match="dims of its data"):
+        definition.gradient(Maker("relax", definition, CATALOGUE), (x,), definition.attrs(repeats=2), None, x)
 
 
 @pytest.mark.parametrize("name", CALLS)

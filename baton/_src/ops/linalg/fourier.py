@@ -20,6 +20,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.fourier_sums import LONG, sums, tables
+from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -94,7 +95,7 @@ def reference_dft(inputs: Any, a: DftAttrs) -> Any:
 def gradient_dft(b: Any, args: Any, a: DftAttrs, out: Any, grad: Any) -> list[Any]:
     """The transform is linear, and its transpose is the transform in the other direction, scaled."""
     info = args[0].struct_info
-    count = float(info.shape.values[-1])
+    count = float(*known_dims(named_dims(info, "dft")[-1:], "dft"))
     made = b.op("dft", b.item(grad, 0), b.item(grad, 1), inverse=not a.inverse)
     factor = b.const(1 / count if a.inverse else count, info.dtype)
     return [b.op("multiply", b.item(made, n), factor) for n in (0, 1)]

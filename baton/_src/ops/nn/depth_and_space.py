@@ -18,6 +18,7 @@ from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 
@@ -144,7 +145,7 @@ def gradient_to_space(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[An
         return [back]
     if a.layout != "NCHW":
         raise fail("op-gradient", "the gradient of nn.depth_to_space in mode CRD is known for NCHW")
-    n, channels, *extents = args[0].struct_info.shape.values
+    n, channels, *extents = named_dims(args[0].struct_info, "nn.depth_to_space")
     places = a.block_size**2
     split = b.op("reshape", back, b.shape((n, places, channels // places, *extents)))
     turned = b.op("permute_dims", split, axes=(0, 2, 1, 3, 4))

@@ -17,6 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import steps
 from baton._src.te.tag import DILATE_TAG, default_tag
@@ -73,8 +74,8 @@ def reference(inputs: Any, a: DilateAttrs) -> Any:
 
 def gradient(b: Any, args: Any, a: DilateAttrs, out: Any, grad: Any) -> list[Any]:
     """The elements that were moved apart, without what lies between them."""
-    rank = len(a.strides)
-    return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, out.struct_info.shape.values, a.strides)]
+    rank, ends = len(a.strides), named_dims(out.struct_info, "nn.dilate")
+    return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, ends, a.strides)]
 
 
 DILATE = OpDef(

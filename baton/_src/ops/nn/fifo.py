@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -73,7 +74,7 @@ def reference(inputs: Any, a: FifoAttrs) -> Any:
 
 def gradient(b: Any, args: Any, a: FifoAttrs, out: Any, grad: Any) -> list[Any]:
     """The end goes to the data, the rest to what has moved up; what fell out has none."""
-    data, buffer = (tuple(v.struct_info.shape.values) for v in args)
+    data, buffer = (named_dims(v.struct_info, "nn.fifo_buffer") for v in args)
     axis = from_front(a.axis, len(buffer))
     new, kept = data[axis], buffer[axis]
     border = [width for i in range(len(buffer)) for width in (new if i == axis else 0, 0)]

@@ -8,6 +8,8 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -163,20 +165,39 @@ def reference_concat(inputs: Any, attributes: ConcatAttrs) -> Any:
 
 
 def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: Any) -> list[Any]:
-    """The gradient cut where the operands met."""
-    axis, places, at = attributes.axis, [], 0
+    """The gradient cut where the operands met; flattened ones get their shapes back."""
     fields = list(args[0].struct_info.fields)
-    for field in fields:
-        at = field.shape[axis] + at
-        places.append(getattr(at, "value", at))
-    if len(fields) == 1:
-        return [b.tuple(grad)]
+    if attributes.axis is not None:
+        return [_cut(b, args[0], [_extent(field, attributes.axis) for field in fields], attributes.axis, grad)]
+    items = [b.item(args[0], n) for n in range(len(fields))]
+    flat = b.tuple(*(b.op("flatten", item) for item in items))
+    parts = _cut(b, flat, [_size(field) for field in fields], 0, grad)
+    return [b.tuple(*(b.op("reshape", b.item(parts, n), b.shape_of(item)) for n, item in enumerate(items)))]
+
+
+def _extent(field: Any, axis: int) -> Any:
+    """The extent of an operand along the joined axis; None if no number or variable says it."""
+    dims = getattr(field.shape, "values", None)
+    return None if dims is None or is_any(dims[axis]) else dims[axis]
+
+
+def _size(field: Any) -> Any:
+    """The number of its elements, likewise."""
+    dims = getattr(field.shape, "values", None)
+    return None if dims is None or any(map(is_any, dims)) else prod(dims)
+
+
+def _cut(b: Any, operands: Any, extents: Sequence[Any], axis: int, grad: Any) -> Any:
+    """`grad` in parts of these extents, those of the operands."""
+    if len(extents) == 1:
+        return b.tuple(grad)
+    if any(extent is None for extent in extents):
+        return b.tuple(*(_part_like(b, operands, axis, grad, n) for n in range(len(extents))))
+    places = [getattr(place, "value", place) for place in accumulate(extents)]
     if all(isinstance(p, int) for p in places):
-        return [b.op("split", grad, indices_or_sections=tuple(places[:-1]), axis=axis)]
-    if any(is_any(field.shape[axis]) for field in fields):
-        return [b.tuple(*(_part_like(b, args[0], axis, grad, n) for n in range(len(fields))))]
+        return b.op("split", grad, indices_or_sections=tuple(places[:-1]), axis=axis)
     parts = zip([0, *places], places)
-    return [b.tuple(*(b.op("strided_slice", grad, (axis,), (p,), (q,), assume_inbound=True) for p, q in parts))]
+    return b.tuple(*(b.op("strided_slice", grad, (axis,), (p,), (q,), assume_inbound=True) for p, q in parts))
 
 
 def _part_like(b: Any, operands: Any, axis: int, grad: Any, number: int) -> Any:

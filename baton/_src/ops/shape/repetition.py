@@ -16,6 +16,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, as_dims
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed, target_dims, target_numbers
 
@@ -75,7 +76,7 @@ def gradient_tile(b: Any, args: Any, a: TileAttrs, out: Any, grad: Any) -> list[
     ndim = x.struct_info.ndim
     rank = max(ndim, len(a.repeats))
     times = (1,) * (rank - len(a.repeats)) + a.repeats
-    shape = (1,) * (rank - ndim) + tuple(x.struct_info.shape.values)
+    shape = (1,) * (rank - ndim) + named_dims(x.struct_info, "tile")
     paired = [d for pair in zip(times, shape) for d in pair]
     summed = b.op("sum", b.op("reshape", grad, b.shape(paired)), axis=tuple(range(0, 2 * rank, 2)))
     return [b.op("reshape", summed, b.shape_of(x))]
@@ -178,7 +179,7 @@ REPEAT = OpDef(
 
 
 def _repeat_gradient(b: Any, x: Any, a: RepeatAttrs, grad: Any) -> list[Any]:
-    dims = list(x.struct_info.shape.values)
+    dims = named_dims(x.struct_info, "repeat")
     axis = len(dims) - 1 if a.axis is None else from_front(a.axis, len(dims))
     split = [*dims[: axis + 1], a.repeats, *dims[axis + 1 :]]
     return [b.op("sum", b.op("reshape", grad, b.shape(split)), axis=(axis + 1,))]

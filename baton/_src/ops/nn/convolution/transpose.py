@@ -18,6 +18,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
+from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
 from baton._src.ops.nn.convolution.turned_products import decompose
@@ -225,7 +226,7 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         dilation=a.strides,
         padding=a.padding,
     )
-    extents = tuple(int(d) for d in w.struct_info.shape.values[2:])
+    extents = known_dims(named_dims(w.struct_info, "a transposed convolution")[2:], "a transposed convolution")
     cut = b.op("strided_slice", slid, tuple(range(2, count + 2)), (0,) * count, extents)
     return [to_data, b.op("permute_dims", cut, axes=swap)]
 

@@ -19,6 +19,7 @@ from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.nn.normalization.normalized import (
     check_weights,
     inverse_deviation,
@@ -161,7 +162,7 @@ def gradient_group(b: Any, args: Any, a: GroupNormAttrs, out: Any, grad: Any) ->
     x = args[0]
     info = x.struct_info
     channel, axes = _group_axes(a, info.ndim)
-    dims = list(info.shape.values)
+    dims = list(named_dims(info, "nn.group_norm"))
     split = [*dims[:channel], a.num_groups, dims[channel] // a.num_groups, *dims[channel + 1 :]]
     folded = tuple(sorted((channel + 1, *(n if n < channel else n + 1 for n in axes))))
     groups = b.op("reshape", x, b.shape(split))

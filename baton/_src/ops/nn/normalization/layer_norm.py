@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.nn.normalization.normalized import (
     check_weights,
     inverse_deviation,
@@ -105,7 +106,7 @@ def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) ->
 
 
 def _spread(info: Any, axes: tuple[int, ...]) -> list[Any]:
-    return [d if i in axes else 1 for i, d in enumerate(info.shape.values)]
+    return [d if i in axes else 1 for i, d in enumerate(named_dims(info, "a normalization"))]
 
 
 LAYER_NORM = OpDef(

@@ -17,6 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
@@ -157,7 +158,7 @@ def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
 
 def _neighbours(b: Any, value: Any, info: Any, axis: int, before: int, after: int) -> Any:
     """For every element, the sum of those from `before` ahead to `after` behind along `axis`: the mean times count."""
-    dims = list(info.shape.values)
+    dims = named_dims(info, "nn.lrn")
     rows: Any = math.prod(dims[:axis])
     columns: Any = math.prod(dims[axis + 1 :])
     image = b.op("reshape", value, b.shape([rows, 1, dims[axis], columns]))
