@@ -12,6 +12,16 @@ import baton
 from baton import relay
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+@pytest.mark.parametrize("holds", [True, False])
+def test_places_of_a_scalar(kind: str, holds: bool) -> None:
+    """Guards argwhere of a scalar, whose place has no coordinates: compiled code stored one."""
+    x = relay.var("x", shape=(), dtype="bool")
+    module = baton.IRModule.from_expr(relay.Function([x], relay.argwhere(x)))
+    found = relay.create_executor(kind, module).evaluate()(np.array(holds))
+    assert found.shape == (int(holds), 0)
+
+
 @pytest.mark.parametrize("kind", ["debug", "graph", "vm"])
 @pytest.mark.parametrize(
     "pick",

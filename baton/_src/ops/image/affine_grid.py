@@ -14,7 +14,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.image.resampling import weighed_in
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims, target_numbers
 
@@ -34,6 +36,7 @@ def infer_affine(call: OpCall[AffineGridAttrs]) -> Info:
     """(b, 2, h, w)"""
     x = call.tensor(0)
     size = target_dims(call, 1, "target_shape")
+    check_floats(call, 0)
     if x.ndim not in (-1, 3):
         call.fail(f"takes matrices (batch, 2, 3), got {show_shape(x.shape, x.ndim)}")
     if size is not None and len(size) != 2:
@@ -49,15 +52,15 @@ def infer_affine(call: OpCall[AffineGridAttrs]) -> Info:
 def compute_affine(inputs: Any, a: AffineGridAttrs, out: Any) -> Any:
     """m[r, 0] * x + m[r, 1] * y + m[r, 2]"""
     x = inputs[0]
-    height, width = out.shape[2], out.shape[3]
+    height, width, wide = out.shape[2], out.shape[3], weighed_in(x)
 
     def point(i: Any, extent: Any) -> Any:
         """Number `i` of `extent` even steps from -1 to 1."""
         steps = k.maximum(k.index(1), k.index(extent) - k.index(1))
-        return k.cast("float32", i) * k.const(2.0, "float32") / k.cast("float32", steps) - k.const(1.0, "float32")
+        return k.cast(wide, i) * k.const(2.0, wide) / k.cast(wide, steps) - k.const(1.0, wide)
 
     def body(b: Any, row: Any, i: Any, j: Any) -> Any:
-        m = [k.cast("float32", x(b, row, k.index(n))) for n in range(3)]
+        m = [k.cast(wide, x(b, row, k.index(n))) for n in range(3)]
         return k.cast(out.dtype, m[0] * point(j, width) + m[1] * point(i, height) + m[2])
 
     return k.compute(out.shape, body, "affine_grid")
@@ -69,7 +72,8 @@ def reference_affine(inputs: Any, a: AffineGridAttrs) -> Any:
     height, width = target_numbers(inputs, 1, a.target_shape)
     across, down = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     points = np.stack([across, down, np.ones_like(across)]).reshape(3, height * width)
-    return (x.astype("float32") @ points.astype("float32")).reshape(len(x), 2, height, width).astype(x.dtype)
+    wide = weighed_in(x)
+    return (x.astype(wide) @ points.astype(wide)).reshape(len(x), 2, height, width).astype(x.dtype)
 
 
 AFFINE_GRID = OpDef(

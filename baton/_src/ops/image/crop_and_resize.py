@@ -17,7 +17,9 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.fill_values import check_fill
+from baton._src.ops.elementwise.casts import convert
+from baton._src.ops.fill_values import as_element, check_fill
+from baton._src.ops.image.resampling import weighed_in
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
@@ -71,7 +73,8 @@ def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
     x, boxes, which = inputs
     first = a.layout == "NCHW"
     extents = [k.index(d) for d in (x.shape[2:4] if first else x.shape[1:3])]
-    real = "float32"
+    beyond = k.const(as_element(a.extrapolation_value, out.dtype), out.dtype)
+    real, wide = "float32", weighed_in(x)
 
     def source(m: Any, i: Any, axis: int) -> Any:
         low, high = (k.cast(real, boxes(m, k.index(axis + 2 * end))) for end in (0, 1))
@@ -91,21 +94,21 @@ def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
                 k.maximum(k.index(0), k.minimum(k.cast("int64", p), e - k.index(1)))
                 for p, e in zip((row, column), extents)
             ]
-            return k.cast(real, x(image, channel, *pixel) if first else x(image, *pixel, channel))
+            return x(image, channel, *pixel) if first else x(image, *pixel, channel)
 
         if a.method == "bilinear":
-            value = _blend(read, at)
+            value = _blend(lambda *places: k.cast(wide, read(*places)), at, wide)
         else:
             value = read(*(k.call("round", u) for u in at))
         lasts = [k.cast(real, e - k.index(1)) for e in extents]
         valid = k.all_of([t for u, last in zip(at, lasts) for t in (tir.GE(u, k.const(0.0, real)), tir.LE(u, last))])
-        return k.cast(out.dtype, k.select(valid, value, k.const(float(a.extrapolation_value), real)))
+        return k.select(valid, k.cast(out.dtype, value), beyond)
 
     return k.compute(out.shape, body, "crop_and_resize")
 
 
-def _blend(read: Any, at: Any) -> Any:
-    (top, down), (left, across) = ((k.floor(u), u - k.floor(u)) for u in at)
+def _blend(read: Any, at: Any, wide: str) -> Any:
+    (top, down), (left, across) = ((k.floor(u), k.cast(wide, u - k.floor(u))) for u in at)
     bottom, right = k.ceil(at[0]), k.ceil(at[1])
     upper = read(top, left) + (read(top, right) - read(top, left)) * across
     lower = read(bottom, left) + (read(bottom, right) - read(bottom, left)) * across
@@ -115,18 +118,20 @@ def _blend(read: Any, at: Any) -> Any:
 def reference_crop(inputs: Any, a: CropAttrs) -> Any:
     """Box by box."""
     x, boxes, which = inputs
-    images = (x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)).astype("float32")
+    images = x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)
+    images = images.astype(weighed_in(x)) if a.method == "bilinear" else images
     height, width = images.shape[2:]
-    found = np.full((len(boxes), images.shape[1], *a.crop_size), a.extrapolation_value, "float32")
+    dtype = DataType(x.dtype) if a.out_dtype.is_void else a.out_dtype
+    beyond = np.asarray(as_element(a.extrapolation_value, dtype), dtype.numpy)
+    found = np.full((len(boxes), images.shape[1], *a.crop_size), beyond)
     for m, (box, image) in enumerate(zip(boxes.astype("float32"), which)):
         rows = _sources(box[0], box[2], height, a.crop_size[0])
         columns = _sources(box[1], box[3], width, a.crop_size[1])
         for i, u in enumerate(rows):
             for j, v in enumerate(columns):
                 if 0 <= u <= height - 1 and 0 <= v <= width - 1:
-                    found[m, :, i, j] = _pixel(images[image], u, v, a.method)
-    found = found if a.layout == "NCHW" else np.moveaxis(found, 1, 3)
-    return np.ascontiguousarray(found).astype(x.dtype if a.out_dtype.is_void else a.out_dtype.numpy)
+                    found[m, :, i, j] = convert(_pixel(images[image], u, v, a.method), dtype)
+    return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
 
 def _sources(low: Any, high: Any, extent: int, size: int) -> Any:

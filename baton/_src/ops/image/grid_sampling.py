@@ -23,6 +23,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.image.resampling import weighed_in
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -105,11 +106,6 @@ def array_numbers(wide: str) -> Numbers:
         greatest=np.maximum,
         choose=np.where,
     )
-
-
-def weighed_in(x: Any, grid: Any) -> str:
-    """The dtype of coordinates and weights."""
-    return "float64" if "float64" in (str(x.dtype), str(grid.dtype)) else "float32"
 
 
 def place(f: Numbers, u: Any, extent: Any, align: bool) -> Any:

@@ -68,6 +68,11 @@ NUMPY = Scalars(
 )
 
 
+def weighed_in(*operands: Any) -> str:
+    """The dtype in which tensors or arrays are weighed: float64 where one is of it, else float32."""
+    return "float64" if "float64" in [str(x.dtype) for x in operands] else "float32"
+
+
 def box(a: Any, axis: int) -> tuple[float, float]:
     """Start and end, along a spatial axis, of the part of the image that attributes ask for."""
     return (0.0, 1.0) if a.roi is None else (a.roi[axis], a.roi[axis + a.spatial])

@@ -1,8 +1,8 @@
 """Resampled images: image.resize1d/2d/3d.
 
 Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any
-layout with N, C and the spatial axes. Elements are weighed in float32. Relax takes the size as an argument, Relay as
-an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
+layout with N, C and the spatial axes. Elements are weighed in float32, those of float64 in it. Relax takes the size as
+an argument, Relay as an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
-from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, lowest, taps
+from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, lowest, taps, weighed_in
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
@@ -136,22 +137,22 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     letters = SPATIAL[a.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
     image = to_canonical(x, order, "NC" + letters)
-    dtype = image.dtype if getattr(a, "out_dtype", VOID).is_void else a.out_dtype.numpy
-    value = image if a.method == "nearest_neighbor" or image.dtype == np.float64 else image.astype("float32")
+    dtype = DataType(image.dtype) if getattr(a, "out_dtype", VOID).is_void else a.out_dtype
+    value = image if a.method == "nearest_neighbor" else image.astype(weighed_in(image))
     outside: list[Any] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
         source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         outside.append((source < 0) | (source > before - 1))
         value = _along(value, 2 + axis, taps(NUMPY, source, lowest(NUMPY, source, a), before, a))
+    value = convert(np.rint(value) if dtype.is_int and value.dtype.kind == "f" else value, dtype)
     if a.coordinate_transformation_mode == "tf_crop_and_resize":
+        beyond = np.asarray(as_element(a.extrapolation_value, dtype), dtype.numpy)
         for axis, mask in enumerate(outside):
             shape = [1] * value.ndim
             shape[2 + axis] = -1
-            value = np.where(mask.reshape(shape), as_element(a.extrapolation_value, DataType(value.dtype)), value)
-    if np.issubdtype(dtype, np.integer) and value.dtype.kind == "f":
-        value = np.rint(value)
-    return from_canonical(value.astype(dtype), order, "NC" + letters)
+            value = np.where(mask.reshape(shape), beyond, value)
+    return from_canonical(value, order, "NC" + letters)
 
 
 def _along(value: Any, axis: int, found: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
-from baton._src.ops.image.resampling import NUMPY, TE, Steps, box, coordinate, even_steps, lowest, taps
+from baton._src.ops.image.resampling import NUMPY, TE, Steps, box, coordinate, even_steps, lowest, taps, weighed_in
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.dtype import DataType
@@ -32,6 +32,7 @@ class _Resizing:
     def __init__(self, x: k.Tensor, out: Any, a: Any) -> None:
         self.x, self.out, self.a = x, out, a
         self.letters = SPATIAL[a.spatial]
+        self.wide = weighed_in(x)
         self.order = layout_over(a.layout, "NC" + self.letters, "layout")
 
     def result(self) -> Any:
@@ -40,8 +41,8 @@ class _Resizing:
             before, left = self._along(before, left[0]), left[1:]
 
         def body(*indices: Any) -> Any:
-            value = self._weighted(before, indices, left)
-            return _as(self._extrapolated(value, indices), self.out.dtype)
+            value = _as(self._weighted(before, indices, left), self.out.dtype)
+            return self._extrapolated(value, indices)
 
         return k.compute(self.out.shape, body, "resize")
 
@@ -49,7 +50,7 @@ class _Resizing:
         return self.a.method != "nearest_neighbor" and self.order.name[-1] in self.letters
 
     def _along(self, before: k.Tensor, letter: str) -> k.Tensor:
-        """`before` resampled along one axis, as float32."""
+        """`before` resampled along one axis, in the dtype that elements are weighed in."""
         place = self.order.position(letter)
         shape = (*before.shape[:place], self.out.shape[place], *before.shape[place + 1 :])
         return k.compute(shape, lambda *indices: self._weighted(before, indices, letter), f"resize_{letter}")
@@ -71,9 +72,9 @@ class _Resizing:
             value: Any = before(*self.order.indices(places))
             if choice[0][1] is None:
                 return value
-            value = k.cast("float32", value)
+            value = k.cast(self.wide, value)
             for _, weight in choice:
-                value = value * weight
+                value = value * k.cast(self.wide, weight)
             total = value if total is None else total + value
         return total
 
@@ -100,13 +101,12 @@ class _Resizing:
         if self.a.coordinate_transformation_mode != "tf_crop_and_resize":
             return value
         at = self.order.split(indices)
+        beyond = k.const(as_element(self.a.extrapolation_value, value.dtype), value.dtype)
         for letter in self.letters:
             source = self._source(letter, at)
             last = k.cast("float32", k.index(self.x.shape[self.order.position(letter)]) - 1)
             for outside in (source < k.const(0.0, "float32"), source > last):
-                value = k.select(
-                    outside, k.const(as_element(self.a.extrapolation_value, value.dtype), value.dtype), value
-                )
+                value = k.select(outside, beyond, value)
         return value
 
 

@@ -18,6 +18,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import check_scalar
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
@@ -100,10 +101,10 @@ def reference(inputs: Any, a: Any) -> Any:
     at, on, off = (np.asarray(x) for x in inputs[:3])
     depth = a.depth if isinstance(a, OneHotAttrs) else int(np.asarray(inputs[3]).reshape(-1)[0])
     known = prim_dtype(inputs[1])
-    own = on.dtype if known is None else known.numpy
-    wanted = own if a.dtype.is_void else a.dtype.numpy
+    own = DataType(on.dtype) if known is None else known
+    wanted = own if a.dtype.is_void else a.dtype
     hits = np.arange(depth) == at[..., None]
-    return np.moveaxis(np.where(hits, on.astype(wanted), off.astype(wanted)), -1, a.axis)
+    return np.moveaxis(np.where(hits, convert(on, wanted), convert(off, wanted)), -1, a.axis)
 
 
 def relay_builder(

@@ -41,12 +41,12 @@ def count_places(inputs: Any, a: Any) -> Any:
 
 def fill_by_axis(inputs: Any, a: Any, out: Any) -> Any:
     """(axes, n)"""
-    return _filled(inputs, out, lambda axis, number: (axis, number))
+    return _filled(inputs, out, lambda axis, number: (axis, number), max(inputs[0].ndim, 1))
 
 
 def fill_by_place(inputs: Any, a: Any, out: Any) -> Any:
     """(n, axes)"""
-    return _filled(inputs, out, lambda axis, number: (number, axis))
+    return _filled(inputs, out, lambda axis, number: (number, axis), inputs[0].ndim)
 
 
 def _counts(element: Any) -> Any:
@@ -54,7 +54,8 @@ def _counts(element: Any) -> Any:
     return element if element.dtype.is_bool else tir.NE(element, k.const(0, element.dtype))
 
 
-def _filled(inputs: Any, out: Any, at: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+def _filled(inputs: Any, out: Any, at: Callable[[Any, Any], tuple[Any, Any]], axes: int) -> Any:
+    """Places of so many coordinates: a scalar has none, or one that is 0."""
     (x,) = inputs
     end = next(d for d in out.shape if not isinstance(d, int))
 
@@ -64,8 +65,8 @@ def _filled(inputs: Any, out: Any, at: Callable[[Any, Any], tuple[Any, Any]]) ->
 
             def element(*place: Any) -> Stmt:
                 # Noted before it is known whether it counts: the next place overwrites it if not, without a jump.
-                axes = enumerate(place or first)
-                note = [store(outs[0], at(k.index(n), number), k.cast(out.dtype, p)) for n, p in axes]
+                coordinates = enumerate((place or first)[:axes])
+                note = [store(outs[0], at(k.index(n), number), k.cast(out.dtype, p)) for n, p in coordinates]
                 step = store(held, first, number + k.cast(INT64, _counts(load(ins[0], *place))))
                 return when(tir.LT(number, k.index(end)), both(*note, step))
 

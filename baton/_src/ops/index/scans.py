@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store
 from baton._src.ops.precision import accumulator
 from baton._src.ops.row_major import split_index
@@ -92,8 +93,7 @@ def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[
 
         return loops(outer, block, "o")
 
-    found = extern(tuple(x.shape), [x], body, "scan", kept)
-    return found if kept == dtype else k.compute(x.shape, lambda *i: k.cast(dtype, found(*i)), "scan_cast")
+    return rounded(extern(tuple(x.shape), [x], body, "scan", kept), dtype)
 
 
 def flattened(x: k.Tensor, shape: Any) -> k.Tensor:

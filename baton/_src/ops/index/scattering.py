@@ -37,8 +37,8 @@ def _mean(old: Any, new: Any) -> Any:
 
 
 def _np_mean(old: Any, new: Any) -> Any:
-    total = old + new
-    return total / 2 if np.issubdtype(np.asarray(total).dtype, np.floating) else np.trunc(total / 2)
+    total = np.asarray(old + new)
+    return total / 2 if np.issubdtype(total.dtype, np.floating) else (total + (total < 0)) // 2
 
 
 REDUCTIONS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
@@ -120,7 +120,8 @@ def apply_in_order(x: Any, places: Any, updates: Any, reduction: str) -> Any:
     """The reference: `places(i)` is where update `i` goes."""
     function = REDUCTIONS[reduction][1]
     found = np.array(x)
-    wide = found.astype(np.float32) if is_narrow(DataType(found.dtype)) else found
+    dtype = DataType(found.dtype)
+    wide = found.astype("float32" if is_narrow(dtype) else "uint8" if dtype.is_bool else found.dtype)
     for i in np.ndindex(updates.shape):
         where = places(i)
         new = function(wide[where], np.asarray(updates[i]).astype(wide.dtype))

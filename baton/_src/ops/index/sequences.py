@@ -21,7 +21,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import INT64, DataType
 
 
 @attrs
@@ -69,15 +69,19 @@ def _valid(x: Any, lengths: Any, axis: int) -> Any:
     return valid.reshape(*valid.shape, *(1,) * (x.ndim - 2))
 
 
+def reference_mask(inputs: Any, a: MaskAttrs) -> Any:
+    """`numpy.where`."""
+    x, lengths = inputs
+    return np.where(_valid(x, lengths, a.axis), x, np.asarray(as_element(a.mask_value, DataType(x.dtype)), x.dtype))
+
+
 SEQUENCE_MASK = OpDef(
     "sequence_mask",
     MaskAttrs,
     inputs=(Input("data"), Input("valid_length", "one length per sequence")),
     infer=infer_mask,
     compute=compute_mask,
-    reference=lambda inputs, a: np.where(
-        _valid(inputs[0], inputs[1], a.axis), inputs[0], np.asarray(a.mask_value, inputs[0].dtype)
-    ),
+    reference=reference_mask,
     gradient=lambda b, args, a, out, grad: [b.op("sequence_mask", grad, args[1], axis=a.axis), None],
     fusion=Fusion.INJECTIVE,
     in_relax=False,

@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_operand
 from baton._src.ops.index.take import TakeAttrs, in_range
 from baton._src.ops.index.take import infer as infer_take
+from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
 from baton._src.ops.row_major import split_index
@@ -47,6 +48,7 @@ def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
     grad, x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0
     axis = None if a.axis is None else a.axis % x.ndim
+    kept = k.sum_dtype(x.dtype)
     total: Any = k.index(1)
     for dim in x.shape:
         total = total * k.index(dim)
@@ -63,14 +65,13 @@ def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
                 where = split_index(index(*i), x.shape)
             else:
                 where = [*i[:axis], index(*i[axis : axis + rank]), *i[axis + rank :]]
-            value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(load(source, *i)))
-            return store(result, where, value)
+            return store(result, where, load(result, *where) + k.cast(kept, load(source, *i)))
 
-        zeros = loops(x.shape, lambda *i: store(result, i, k.const(0, x.dtype)))
+        zeros = loops(x.shape, lambda *i: store(result, i, k.const(0, kept)))
         return both(zeros, loops(grad.shape, add, "u"))
 
     operands = [grad, at] if isinstance(at, k.Tensor) else [grad]
-    return extern(tuple(x.shape), operands, body, "take_backward", out.dtype)
+    return rounded(extern(tuple(x.shape), operands, body, "take_backward", kept), out.dtype)
 
 
 def reference(inputs: Any, a: TakeBackwardAttrs) -> Any:

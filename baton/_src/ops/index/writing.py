@@ -23,6 +23,7 @@ from baton._src.ops.broadcasting import Shape, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.tensor_indices import check_indices, index_tensors
+from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
@@ -96,6 +97,7 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
     places = k.dims(_common_shape([t.shape for t in indices]))
     rank = len(places)
     shape = [*places, *x.shape[len(indices) :]]
+    kept = k.sum_dtype(x.dtype) if a.accumulate else x.dtype
 
     def body(ins: Any, outs: Any) -> Stmt:
         data, *at, new = ins
@@ -108,14 +110,13 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
                 for n, (b, t) in enumerate(zip(at, indices))
             ]
             where += i[rank:]
-            value = load(new, *k.stretched_indices(values, i, shape))
-            if a.accumulate:
-                value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(value))
-            return store(result, where, value)
+            value = k.cast(kept, load(new, *k.stretched_indices(values, i, shape)))
+            return store(result, where, load(result, *where) + value if a.accumulate else value)
 
-        return both(loops(x.shape, lambda *i: store(result, i, load(data, *i))), loops(shape, write, "u"))
+        copy = loops(x.shape, lambda *i: store(result, i, k.cast(kept, load(data, *i))))
+        return both(copy, loops(shape, write, "u"))
 
-    return extern(tuple(x.shape), [x, *indices, values], body, "index_put", x.dtype)
+    return rounded(extern(tuple(x.shape), [x, *indices, values], body, "index_put", kept), x.dtype)
 
 
 def reference_put(inputs: Any, a: IndexPutAttrs) -> Any:

@@ -18,6 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.samples import Sample
 from baton._src.ops.shape.creation import CONSTANT
 from baton._src.ops.shape.targets import scalar_value
@@ -105,13 +106,12 @@ def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
     if a.dtype.is_void:
         given = np.asarray(inputs[0])
         floats = any(isinstance(v, float) for v in (start, stop, step))
-        dtype = given.dtype if isinstance(inputs[0], np.ndarray) else np.dtype("float32" if floats else "int64")
+        dtype = DataType(given.dtype if isinstance(inputs[0], np.ndarray) else "float32" if floats else "int64")
     else:
-        dtype = a.dtype.numpy
-    kept = k.sum_dtype(DataType(dtype)).numpy
-    indices = np.arange(_count(start, stop, step)).astype(kept)
-    first, distance = (np.asarray(v).astype(kept) for v in (start, step))
-    return (first + indices * distance).astype(dtype)
+        dtype = a.dtype
+    kept = k.sum_dtype(dtype)
+    indices, first, distance = (convert(v, kept) for v in (np.arange(_count(start, stop, step)), start, step))
+    return convert(first + indices * distance, dtype)
 
 
 def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:

@@ -16,6 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
@@ -80,8 +81,8 @@ def reference_full(inputs: Any, a: FullAttrs) -> Any:
     given = _fill_operand(inputs)
     fill, known = np.asarray(given), prim_dtype(given)
     shape = target_numbers(inputs, 0 if len(inputs) == 2 and isinstance(inputs[0], tuple) else 1, a.shape)
-    own = fill.dtype if known is None else known.numpy
-    return np.full(shape, fill.astype(own if a.dtype.is_void else a.dtype.numpy))
+    own = DataType(fill.dtype) if known is None else known
+    return np.full(shape, convert(fill, own if a.dtype.is_void else a.dtype))
 
 
 def relay_full(make: Any, fill_value: Any, shape: Any = (), dtype: Any = "") -> Any:
@@ -212,9 +213,8 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
         return compute_full(inputs[1:] if number is None else (number,), FullAttrs(), out)
 
     def reference(inputs: Any, a: LikeAttrs) -> Any:
-        dtype = inputs[0].dtype if a.dtype.is_void else a.dtype.numpy
-        fill = np.asarray(inputs[1] if number is None else number).astype(dtype)
-        return np.full(inputs[0].shape, fill)
+        dtype = DataType(inputs[0].dtype) if a.dtype.is_void else a.dtype
+        return np.full(inputs[0].shape, convert(inputs[1] if number is None else number, dtype))
 
     operands = (Input("x", relay_name="data"),) + ((Input("fill_value", "a scalar"),) if number is None else ())
     extra = (Arr((), "float32"),) if number is None else ()

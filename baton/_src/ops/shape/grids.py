@@ -15,6 +15,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
@@ -22,6 +23,7 @@ from baton._src.ops.shape.targets import is_computed
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import DataType
 
 
 @attrs
@@ -76,14 +78,15 @@ def reference_meshgrid(inputs: Any, a: MeshgridAttrs) -> Any:
 
 
 def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) -> list[Any]:
-    """Sums over all axes but a vector's own."""
-    count = len(args[0].struct_info.fields)
-    axes = _order(count, a.indexing)
-    sums = [
-        b.op("sum", b.item(grad, n), axis=tuple(i for i in range(count) if i != axis)) if count > 1 else b.item(grad, n)
-        for n, axis in enumerate(axes)
-    ]
-    return [b.tuple(*sums)]
+    """Sums over all axes but a vector's own; of a scalar, over all."""
+    fields = args[0].struct_info.fields
+    axes = _order(len(fields), a.indexing)
+
+    def total(n: int, own: int | None) -> Any:
+        others = tuple(axis for axis in axes if axis != own)
+        return b.op("sum", b.item(grad, n), axis=others) if others else b.item(grad, n)
+
+    return [b.tuple(*(total(n, axis if field.ndim else None) for n, (axis, field) in enumerate(zip(axes, fields))))]
 
 
 def relay_meshgrid(make: Any, data: Any, indexing: str = "ij") -> Any:
@@ -170,7 +173,7 @@ def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:
 def reference_sparse(inputs: Any, a: SparseToDenseAttrs) -> Any:
     """Assignment by coordinates."""
     at, values, default = (*inputs, None)[:3]
-    found = np.full(a.output_shape, 0 if default is None else default, values.dtype)
+    found = np.full(a.output_shape, convert(0 if default is None else default, DataType(values.dtype)))
     rows = at.reshape(-1, 1) if at.ndim < 2 else at
     for number, row in enumerate(rows):
         found[tuple(int(c) for c in row)] = values[number] if values.ndim else values

@@ -94,6 +94,7 @@ class _Bins:
     def one(self, grid: _Grid, i: Any, j: Any) -> Stmt:
         """The bin in row i, column j."""
         rows, columns = grid.counts
+        is_empty = k.tir.EQ(rows * columns, k.index(0))
         count = k.cast(REAL, k.maximum(rows * columns, k.index(1)))
         start = k.lowest(k.DataType(REAL)) if self._is_max else k.const(0.0, REAL)
 
@@ -102,7 +103,7 @@ class _Bins:
 
         def result(c: Any) -> Stmt:
             total = load(self.totals, c)
-            found = total if self._is_max else total / count
+            found = k.select(is_empty, k.const(0.0, REAL), total) if self._is_max else total / count
             at = (self.m, c, i, j) if self._channels_first else (self.m, i, j, c)
             return store(self.result, at, k.cast(self.result.dtype, found))
 

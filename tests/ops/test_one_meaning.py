@@ -1,0 +1,116 @@
+"""Kernels and references of operators mean the same where they once did not: numbers that a dtype cannot hold, long
+sums of short floats, integers that no float32 holds, boxes without samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.tensor_info import TupleInfo
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.samples import Arr, Sample
+from tests.ops.inferred import infer, t
+from tests.ops.sampled_calls import SampledCall, assert_close
+
+LARGE = ((16777217, 16777219), (3, 5))
+"""Integers of which float32 holds two."""
+MANY = 2100
+"""More ones than float16 counts."""
+
+
+def _scalar(value: Any, dtype: str = "float32") -> Arr:
+    return Arr((), dtype, values=value)
+
+
+def _case(name: str, *args: Any, **attributes: Any) -> Any:
+    shown = ",".join(str(v) for v in attributes.values())
+    return pytest.param(name, args, attributes, id=f"{name}-{shown}-{getattr(args[-1], 'values', None)}"[:60])
+
+
+def _ones(dtype: str) -> Arr:
+    return Arr((MANY,), dtype, values=np.ones(MANY))
+
+
+_ZEROS = Arr((MANY,), "int64", values=np.zeros(MANY))
+_ONE = Arr((1,), "float16", values=(1,))
+_ENDS = Arr((2,), "int64", values=(2**62, -(2**62) - 3))
+_BOX = Arr((1, 4), values=((0, 0, 1, 1),))
+_FIRST = Arr((1,), "int32", values=(0,))
+CASES = [
+    *(_case("full", _scalar(v), shape=(2,), dtype=d) for v in (np.nan, 1e10, -np.inf) for d in ("int32", "uint8")),
+    _case("full_like", Arr((2,), "int32"), _scalar(1e10)),
+    _case("one_hot", Arr((2,), "int32", 0, 2), _scalar(np.nan), _scalar(1e10), depth=2, dtype="int32"),
+    _case("sparse_to_dense", Arr((1,), "int32", values=(1,)), _scalar(3, "int32"), _scalar(1e10), output_shape=(3,)),
+    _case("sequence_mask", Arr((2, 1), "bool"), Arr((1,), "int32", values=(1,)), mask_value=0.5),
+    _case("grad.take_backward", _ones("float16"), _ONE, _ZEROS, axis=0),
+    _case("index_put", _ONE, (_ZEROS,), _ones("float16"), accumulate=True),
+    _case("scatter_elements", _ENDS, Arr((2,), "int64", values=(0, 1)), _ENDS, reduction="mean"),
+    _case("scatter_elements", Arr((1,), "bool", values=(1,)), _FIRST, Arr((1,), "bool", values=(1,)), reduction="mean"),
+    *(
+        _case("image.crop_and_resize", Arr((1, 1, 2, 2), d, values=[[LARGE]]), _BOX, _FIRST, crop_size=(2, 2), method=m)
+        for d, m in (("int32", "nearest_neighbor"), ("float64", "bilinear"))
+    ),
+    _case("image.resize2d", Arr((1, 1, 2, 2), "float64", values=[[LARGE]]), size=(3, 3), method="linear"),
+    _case(
+        "image.resize2d",
+        Arr((1, 1, 2, 2), "uint8", values=[[((1, 2), (3, 4))]]),
+        size=(3, 3),
+        roi=(-0.5, -0.5, 1.2, 1.2),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=-1.0,
+        out_dtype="float32",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "operands", "attributes"), CASES)
+def test_kernels_do_as_references(name: str, operands: Any, attributes: Any) -> None:
+    """Guards conversions, sums and weights that only one of the two made in this dtype."""
+    definition = CATALOGUE.get(name)
+    call = SampledCall(definition, Sample(operands, definition.attrs(**attributes), rtol=1e-9), symbolic=False)
+    declared = call.infer()
+    assert not isinstance(declared, TupleInfo)
+    wanted = call.reference()
+    call.check_declared(declared, wanted)
+    (found,) = call.run_compute(declared)
+    assert_close(found, wanted, call.sample)
+
+
+def test_boxes_without_samples_have_no_largest() -> None:
+    """The maximum of no samples was -inf in kernels; it is 0, as the mean is."""
+    definition = CATALOGUE.get("vision.roi_align")
+    boxes = Arr((1, 5), values=((0, 2, 2, 2, 2),))
+    attributes = definition.attrs(pooled_size=(1, 1), spatial_scale=1.0, mode="max", aligned=True)
+    call = SampledCall(definition, Sample((Arr((1, 1, 5, 5)), boxes), attributes), symbolic=False)
+    assert call.run_compute(call.infer())[0].item() == call.reference().item() == 0
+
+
+def test_grids_of_float64() -> None:
+    """Guards that maps of float64 are not rounded to float32."""
+    definition = CATALOGUE.get("image.affine_grid")
+    maps = Arr((1, 2, 3), "float64", values=(((1 / 3, 0.1, 0.7), (0.2, 1 / 7, 0.9)),))
+    call = SampledCall(definition, Sample((maps,), definition.attrs(target_shape=(3, 2))), symbolic=False)
+    across, down = np.meshgrid((-1, 1), (-1, 0, 1))
+    wanted = np.tensordot(call.values[0], np.stack([across, down, np.ones_like(down)]), 1)
+    for found in (call.reference(), call.run_compute(call.infer())[0]):
+        np.testing.assert_allclose(found, wanted, rtol=1e-15, atol=1e-15)
+
+
+def test_slices_by_shorter_patterns() -> None:
+    """Guards slice_like without axes: those of the pattern are cut, as in TVM, which may have fewer or more."""
+    assert infer("slice_like", t(2, 3, 4), t(1, 2)).shape == (1, 2, 4)
+    assert infer("slice_like", t(3), t(2, 9)).shape == (2,)
+
+
+def test_the_nearest_elements_are_themselves() -> None:
+    """Guards crop_and_resize: kernel and reference took integers through float32."""
+    definition = CATALOGUE.get("image.crop_and_resize")
+    image = Arr((1, 1, 2, 2), "int32", values=[[LARGE]])
+    attributes = definition.attrs(crop_size=(2, 2), method="nearest_neighbor")
+    call = SampledCall(definition, Sample((image, _BOX, _FIRST), attributes), symbolic=False)
+    for found in (call.reference(), call.run_compute(call.infer())[0]):
+        assert found.tolist() == [[[*map(list, LARGE)]]]
