@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ def _cases() -> list[Any]:
             continue
         for number, sample in enumerate(definition.samples()):
             tensors = [a for a in sample.args if isinstance(a, Arr)]
-            nested = [a for a in sample.args if isinstance(a, tuple) and a and isinstance(a[0], Arr)]
-            if nested or not tensors or tensors[0].dtype != "float32":
+            tensors += [a for arg in sample.args if isinstance(arg, tuple) for a in arg if isinstance(a, Arr)]
+            if not tensors or tensors[0].dtype != "float32":
                 continue
             if tensors[0].values is not None and np.isnan(np.asarray(tensors[0].values)).any():
                 continue
@@ -51,19 +52,39 @@ def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
         if error.code != "op-gradient":
             raise
         pytest.skip("no gradient with these attributes")
-    for position, value in enumerate(values):
-        if not isinstance(value, np.ndarray) or value.dtype != np.float64 or grads[position] is None:
+    for place, value in _places(values):
+        slope_there = _at(grads, place)
+        if value.dtype != np.float64 or slope_there is None:
             continue
         direction = rng.uniform(-1, 1, value.shape)
 
-        def loss(step: float, position: int = position, value: Any = value, direction: Any = direction) -> float:
-            moved = [value + step * direction if i == position else v for i, v in enumerate(values)]
-            found = definition.reference(tuple(moved), sample.attrs)
+        def loss(step: float, place: Any = place, value: Any = value, direction: Any = direction) -> float:
+            found = definition.reference(_with(values, place, value + step * direction), sample.attrs)
             return float(np.sum((found[0] if isinstance(found, tuple) else found) * seed))
 
         slope = (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
-        got = float(np.sum(grads[position] * direction))
-        assert got == pytest.approx(slope, rel=2e-4, abs=2e-5), f"operand {position}"
+        got = float(np.sum(slope_there * direction))
+        assert got == pytest.approx(slope, rel=2e-4, abs=2e-5), f"operand {place}"
+
+
+def _places(values: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """The arrays among operands, those in tuples too, and where they are."""
+    for position, value in enumerate(values):
+        if isinstance(value, np.ndarray):
+            yield (position,), value
+        elif isinstance(value, tuple):
+            yield from (((position, *inner), v) for inner, v in _places(value))
+
+
+def _at(tree: Any, place: tuple[int, ...]) -> Any:
+    for number in place:
+        tree = None if tree is None else tree[number]
+    return tree
+
+
+def _with(values: Any, place: tuple[int, ...], new: Any) -> Any:
+    first, *rest = place
+    return tuple((_with(v, tuple(rest), new) if rest else new) if n == first else v for n, v in enumerate(values))
 
 
 def _value(arg: Any, rng: np.random.Generator, dims: Any) -> Any:

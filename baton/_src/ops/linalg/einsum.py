@@ -7,6 +7,7 @@ once, in order. Source: facts relax-ops-passes-vm §1 (linear_algebra), relay-la
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from typing import Any
 
@@ -21,6 +22,7 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 
 @attrs
@@ -168,16 +170,36 @@ def reference(inputs: Any, a: EinsumAttrs) -> Any:
 
 
 def gradient(b: Any, args: Any, a: EinsumAttrs, out: Any, grad: Any) -> list[Any]:
-    """For each operand: the gradient times the other operands (no dots, no diagonals)."""
-    letters, result = parse_equation(a.equation)
+    """For each operand: the gradient times the other operands, summed where the operand is broadcast (no diagonals)."""
+    infos = args[0].struct_info.fields
+    letters, result = _spelled_out(a.equation, [info.ndim for info in infos])
     operands = [b.item(args[0], i) for i in range(len(letters))]
     found = []
     for position, names in enumerate(letters):
-        others = [n for i, n in enumerate(letters) if i != position]
-        equation = ",".join([result, *others]) + "->" + names
-        rest = [o for i, o in enumerate(operands) if i != position]
-        found.append(b.op("einsum", b.tuple(grad, *rest), equation=equation))
+        if len(set(names)) != len(names):
+            raise fail("op-gradient", f"the gradient of the diagonal that {a.equation!r} takes is not known")
+        others = [i for i in range(len(letters)) if i != position]
+        given, factors = [result, *(letters[i] for i in others)], [grad, *(operands[i] for i in others)]
+        if any(_is_alone(name, infos, letters, others) for name in names if name not in result):
+            given, factors = [*given, names], [*factors, b.full_like(operands[position], 1)]
+        made = b.op("einsum", b.tuple(*factors), equation=f"{','.join(given)}->{names}")
+        found.append(b.op("collapse_sum_like", made, operands[position]))
     return [b.tuple(*found)]
+
+
+def _spelled_out(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The letters of operands and result, the axes that broadcast having letters, too."""
+    letters, result = parse_equation(equation)
+    counts = [rank - len(names.replace(".", "")) for names, rank in zip(letters, ranks)]
+    spare = "".join(c for c in string.ascii_letters if c not in equation)[: max(counts)]
+    operands = [names.replace(".", spare[len(spare) - count :]) for names, count in zip(letters, counts)]
+    return operands, result.replace(".", spare)
+
+
+def _is_alone(name: str, infos: Any, letters: list[str], others: list[int]) -> bool:
+    """Whether no other operand has the extent of an axis: they do not have it, or they broadcast along it."""
+    shapes = [(getattr(infos[i].shape, "values", None), letters[i].find(name)) for i in others]
+    return all(axis < 0 or (dims is not None and k.is_one(dims[axis])) for dims, axis in shapes)
 
 
 def _sample(equation: str, *shapes: Any) -> Sample:
@@ -206,6 +228,8 @@ EINSUM = OpDef(
         _sample("ij,j", (2, 3), (3,)),
         _sample("...ij,jk->...ik", (2, 1, 3, 4), (4, 2)),
         _sample("i,j,k->ijk", (2,), (3,), (4,)),
+        _sample("ij,k->i", (2, "n"), (3,)),
+        _sample("...ij,ij->...", (3, 1, 4), (2, 4)),
     ),
 )
 

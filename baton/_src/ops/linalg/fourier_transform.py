@@ -146,18 +146,18 @@ def gradient(b: Any, args: Any, a: FourierAttrs, out: Any, grad: Any) -> list[An
 
     Half a spectrum counts twice where it has a mirror image.
     """
+    parts = args[0].struct_info.fields
+    info = parts[0]
     if a.to_real:
         found = b.op("fourier", b.tuple(grad), length=a.length, sign=-a.sign, scale=a.scale, kept=a.given)
-        twice = np.where(2 * np.arange(a.given) % a.length, 2.0, 1.0)
-        factors = [b.const(twice * f, out.dtype) for f in (1, 1)]
-        return [b.tuple(*(b.op("multiply", b.item(found, n), f) for n, f in enumerate(factors)))]
-    info = out.fields[0]
+        twice = b.const(np.where(2 * np.arange(a.given) % a.length, 2.0, 1.0), info.dtype)
+        return [b.tuple(*(b.op("multiply", b.item(found, n), twice) for n in (0, 1)))]
     grads = [b.item(grad, n) for n in (0, 1)]
     if a.results < a.length:
         wide = tuple((0, a.length - a.results if n == info.ndim + a.axis else 0) for n in range(info.ndim))
         grads = [b.op("nn.pad", g, pad_width=wide) for g in grads]
     found = b.op("fourier", b.tuple(*grads), length=a.length, sign=-a.sign, scale=a.scale, columns=a.columns)
-    return [b.tuple(*(b.item(found, n) for n in range(len(args[0].struct_info.fields))))]
+    return [b.tuple(*(b.item(found, n) for n in range(len(parts))))]
 
 
 def _samples() -> tuple[Sample, ...]:

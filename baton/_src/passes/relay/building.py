@@ -11,7 +11,7 @@ import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ir.types import TensorType, TupleType, TypeVar
 from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
@@ -203,7 +203,12 @@ class Dims(tuple[Any, ...]):
 
 def described(type_: Any) -> Any:
     """A type in the form that operators' rules use."""
-    info = to_info(type_)
+    return _with_values(to_info(type_))
+
+
+def _with_values(info: Info) -> Info:
+    if isinstance(info, TupleInfo):
+        return TupleInfo(tuple(map(_with_values, info.fields)))
     if isinstance(info, TensorInfo) and isinstance(info.shape, tuple):
         return TensorInfo(Dims(info.shape), info.dtype, info.ndim)
     return info
