@@ -197,6 +197,15 @@ def test_reductions_that_are_no_sums() -> None:
     check(compute((3,), lambda i: argmin((k, x[i, k]), axis=k))[1], {x: at})
 
 
+@pytest.mark.parametrize("reducer", [reduction.sum, reduction.prod])
+def test_starts_of_reductions(reducer: Any) -> None:
+    """Guards `init`: what a reduction starts from was taken to be a constant."""
+    (x, at), (y, start) = tensor(3, 4), tensor(3, name="Y")
+    k = reduce_axis((0, 4), "k")
+    found = compute((3,), lambda i: reducer(x[i, k] + y[i], axis=k, init=y[i] * y[i]))
+    check(found, {x: at, y: start})
+
+
 def test_graphs() -> None:
     """Guards chains, tensors used twice, intermediate ones, and what has no part in the result."""
     (x, at), (w, by) = tensor(4, 3, name="X"), tensor(3, 2, name="W")

@@ -6,14 +6,14 @@ by every element is computed along with the values, and contracted with the head
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import substitute
 from baton._src.te import reduction
 from baton._src.te.computation import compute, reduce_axis
-from baton._src.te.derivative import guarded, shares
+from baton._src.te.derivative import Conditions, guarded, shares
 from baton._src.te.index_equations import solve
 from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.tir import operators as ops
@@ -37,20 +37,34 @@ def pulled_back(head: Tensor, rank: int, op: ComputeOp, place: int, needed: Coll
 
 def _of_elements(head: Tensor, rank: int, op: ComputeOp, place: int, needed: Collection[Operation]) -> list[Part]:
     """A part for each place at which the elements read a tensor."""
-    body, at = op.body[place], tuple(axis.var for axis in op.axis)
-    source = body.source[0] if isinstance(body, Reduce) else body
-    where = (body.condition,) if isinstance(body, Reduce) and not ops.is_const(body.condition, 1) else ()
-    axes = (*op.axis, *op.reduce_axis)
+    at = tuple(axis.var for axis in op.axis)
     parts = []
-    for load, weight in _by_place(source, needed):
+    for source, where, axes in _terms(op, place):
+        for load, weight in _by_place(source, needed):
 
-        def element(*given: Any, load: ProducerLoad = load, weight: PrimExpr = weight) -> PrimExpr:
-            value = guarded(where, ops.multiply(weight, head(*given[:rank], *at)))
-            return _over_iterations(load, given[rank:], axes, value)
+            def element(
+                *given: Any, load: ProducerLoad = load, weight: PrimExpr = weight, where: Any = where, axes: Any = axes
+            ) -> PrimExpr:
+                value = guarded(where, ops.multiply(weight, head(*given[:rank], *at)))
+                return _over_iterations(load, given[rank:], axes, value)
 
-        sizes = (*head.shape[:rank], *load.producer.shape)
-        parts.append((load.producer, compute(sizes, element, name=f"{load.producer.name}_grad")))
+            sizes = (*head.shape[:rank], *load.producer.shape)
+            parts.append((load.producer, compute(sizes, element, name=f"{load.producer.name}_grad")))
     return parts
+
+
+def _terms(op: ComputeOp, place: int) -> Iterator[tuple[PrimExpr, Conditions, Sequence[IterVar]]]:
+    """What an element is the sum of: (a term, the conditions under which it counts, the axes that it is summed over
+    with those of the element).
+    """
+    body = op.body[place]
+    if not isinstance(body, Reduce):
+        yield body, (), op.axis
+        return
+    where = () if ops.is_const(body.condition, 1) else (body.condition,)
+    yield body.source[0], where, (*op.axis, *op.reduce_axis)
+    for start in body.init:
+        yield start, (), op.axis
 
 
 def _of_reduction(head: Tensor, rank: int, op: ComputeOp, place: int, needed: Collection[Operation]) -> list[Part]:
@@ -127,8 +141,8 @@ def _jacobian(op: ComputeOp, place: int, tensor: Tensor) -> Tensor:
         changes = [substitute(_change(part, tensor, at[rank:]), known) for part in body.source]
         values = [substitute(part, known) for part in body.source]
         where = substitute(body.condition, known)
-        start = [substitute(part, known) for part in body.init]
-        begin = [*(ops.const(0, v.dtype) for v in start), *start] or None
+        start = [_change(part, tensor, at[rank:]) for part in body.init] + list(body.init)
+        begin = [substitute(part, known) for part in start] or None
         return _dual(body.combiner)((*changes, *values), axis=fresh, where=where, init=begin)
 
     made = compute((*op.output(place).shape, *tensor.shape), element, name=f"{op.name}_by_{tensor.name}")
