@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton._src.driver.tvm_names.scripts import from_source
@@ -11,12 +12,13 @@ from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.passes.relax.operators.kernel_of_call import cache_key
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.nodes import Call, Function, If, SeqExpr, TupleGetItem
+from baton._src.relax.nodes import Call, Function, If, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType
+from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, kernels, program, tensor
 
 
@@ -69,6 +71,20 @@ def test_kernels_of_computed_dims_are_found_again() -> None:
     others = [(n * 2 + m, m // 3), (n * 2 + n, n // 3), (n * 2 - m, n // 3), (n * 3 + m, n // 3), (n, m), (n, 3)]
     assert len({key(n * 2 + m, n // 3), *(key(*dims) for dims in others)}) == len(others) + 1
     assert key(if_then_else(n > 1, n, m), n) is None
+
+
+def test_kernels_of_zeros_of_either_sign_are_apart() -> None:
+    """0.0 and -0.0 are equal: a border of one was that of the other, and a bound, too."""
+
+    def build(b: Any, x: Any) -> Any:
+        pads = [b.emit(R.nn.pad(x, [1, 1], pad_value=value)) for value in (0.0, -0.0)]
+        bounds = [b.emit(R.clip(x, value, 1.0)) for value in (0.0, -0.0)]
+        return R.concat(Tuple([*pads, *bounds]), axis=0)
+
+    after = LegalizeOps()(program([tensor("x", 2)], build))
+    (x,) = arrays((2,))
+    found = np.signbit(evaluate(after, "main", -np.abs(x)))
+    assert [bool(found[n]) for n in (0, 4, 8, 10)] == [False, True, False, True]
 
 
 @pytest.mark.rule("RELAX-PASS-16", rejects=True)

@@ -7,6 +7,7 @@ different functions are equal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,8 @@ def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Inf
     dims = _NumberedDims()
     try:
         parts = (tuple(_key(a, dims) for a in args), _key(out, dims))
-        key = (id(definition), attrs, *parts, tuple(dims.forms))
+        said = () if attrs is None else (type(attrs), *(_exact(content) for _, content in attrs.items()))
+        key = (id(definition), said, *parts, tuple(dims.forms))
         hash(key)
     except TypeError:
         return None
@@ -184,8 +186,17 @@ def _key(info: Info, dims: _NumberedDims) -> Any:
         case ShapeInfo(values=values):
             return ("shape", tuple(dim(d) for d in values or ()))
         case PrimInfo(value=value, dtype=dtype):
-            return ("prim", dtype, type(value), dim(value))
+            return ("prim", dtype, dim(value) if isinstance(value, PrimExpr) else _exact(value))
         case TupleInfo(fields=fields):
             return ("tuple", tuple(_key(f, dims) for f in fields))
         case _:
             return ("object",)
+
+
+def _exact(content: Any) -> Any:
+    """A stand-in for an attribute's content that tells 1, 1.0 and True apart, and 0.0 and -0.0: they are equal."""
+    if isinstance(content, (tuple, list)):
+        return tuple(map(_exact, content))
+    if isinstance(content, float):
+        return float, content, math.copysign(1, content)
+    return (type(content), content) if isinstance(content, int) else content
