@@ -11,7 +11,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
-from baton._src.relax.nodes import Call
+from baton._src.relax.nodes import Call, ExternFunc
+from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, check, const, program, tensor, weights
 
@@ -62,4 +63,17 @@ def test_slices_are_multiplied_at_once(places: list[int], second: bool, left: in
 def test_what_stays(places: list[int], shape: tuple[int, ...]) -> None:
     """Guards restraint: few slices, slices of little of the tensor, places outside."""
     before = sliced(places, shape)
+    assert BatchSliceProducts()(before) is before
+
+
+def test_slices_of_a_tensor_that_is_written_stay() -> None:
+    """The product of the whole was made after the write: of what the slices no longer are."""
+
+    def build(b: Any, x: Any) -> Any:
+        parts = [b.emit(R.take(x, const(n, dtype="int64"), axis=0)) for n in range(6)]
+        b.emit(Call(ExternFunc("increase"), [x], None, (TupleStructInfo([]),)))
+        weight = weights(4, 6)
+        return R.add(*[b.emit(R.sum(b.emit(R.matmul(p, weight)))) for p in parts][:2])
+
+    before = program([tensor("x", 6, 2, 4)], build, dataflow=False, pure=False)
     assert BatchSliceProducts()(before) is before

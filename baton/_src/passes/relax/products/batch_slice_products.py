@@ -5,16 +5,19 @@
     ...                                                          y0 = y[0];  y1 = y[1]  (cuts along the first axis)
 
 Unrolling a loop over the steps of a sequence leaves such products: the part of each step that does not depend on the
-step before. Weights are read once instead of once per step. Works within a block; at least half of all slices must be
-multiplied, so that little work is wasted.
+step before. Weights are read once instead of once per step. Works within a block that writes no tensor (what was sliced
+before a write is no longer in the whole after it); at least half of all slices must be multiplied, so that little work
+is wasted.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from baton._src.analysis.purity import may_write
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import (
@@ -71,6 +74,8 @@ class _Batcher(BindingRewriter):
         self.groups: dict[Var, _Group] = {}
 
     def enter_block(self, block: BindingBlock) -> None:
+        if any(isinstance(n, Call) and may_write(n) for b in block.bindings for n in post_order(b.value)):
+            return
         slices: dict[Any, _Slice] = {}
         found: dict[Any, _Group] = {}
         for binding in block.bindings:
