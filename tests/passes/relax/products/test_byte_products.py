@@ -91,8 +91,21 @@ def test_converted_weights() -> None:
     x = numbers((3, 9), "uint8", 1)
     for low in (-128, -255, 0):
         checked(product(numbers((9, 5), "uint8", 2).astype("int32") + low), "matmul", x)
+    largest = np.full((9, 5), 2**31 - 5, "int32")  # the shift of such numbers is no int32: an error
+    assert factors(rewritten(product(largest)), "matmul") == [("int32", "int32")]
     wide = product(np.full((9, 5), -9, "int32") * np.arange(45, dtype="int32").reshape(9, 5))
     assert factors(rewritten(wide), "matmul") == [("int32", "int32")]
+
+
+def test_bytes_centred_as_int16_stay() -> None:
+    """Their zero points were added to numbers of int32: an error."""
+
+    def product(bb: Any, x: Any, y: Any, z: Any) -> Any:
+        left = bb.emit(R.subtract(bb.emit(R.astype(x, "int16")), z))
+        return R.matmul(left, bb.emit(R.astype(y, "int16")), out_dtype="int32")
+
+    params = [tensor("x", 3, 9, dtype="int8"), tensor("y", 9, 5, dtype="int8"), tensor("z", dtype="int16")]
+    assert factors(rewritten(program(params, product)), "matmul") == [("int16", "int16")]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

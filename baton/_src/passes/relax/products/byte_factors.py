@@ -65,7 +65,7 @@ class Factors:
             zero = zero if known is None else int32(known) if known.any() else None
             if zero is not None and not self._may_use(zero):
                 return None
-        if not is_call(value, "astype") or not _is_bytes(value.args[0]):
+        if not is_call(value, "astype") or not _is_bytes(value.args[0]) or info_of(value).dtype != "int32":
             return None
         return self._bytes(value.args[0], zero)
 
@@ -178,7 +178,7 @@ def _narrowed(constant: Constant) -> Factor | None:
     if data.dtype != np.int32 or not data.size:
         return None
     low, high = int(data.min()), int(data.max())
-    if high - low > 255:
+    if high - low > 255 or max(-low, high) > 1 << 30:  # the shift has to be an int32, too
         return None
     zero = 0 if low >= -128 and high <= 127 else -low - 128
     return Factor(tensor((data + zero).astype("int8")), int32(zero) if zero else None)
