@@ -55,7 +55,7 @@ class _Writer(BindingRewriter):
             return value
         out = TensorStructInfo(ShapeExpr([len(shape.values)]), INT64)
         args = [self._kernel(len(shape.values)), Tuple([]), shape]
-        return Call(special_op("call_tir"), args, None, (out,), value.span)
+        return self.normalized(Call(special_op("call_tir"), args, None, (out,), value.span))
 
     def _kernel(self, count: int) -> GlobalVar:
         """The kernel that writes so many sizes."""
