@@ -138,6 +138,7 @@ def called_globals(module: IRModule) -> dict[str, list[str]]:
 def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
     """Whether `expr` is in seed 004's dataflow fragment: no if, no match, no recursion, here or in what is called."""
     work, seen = [expr], set()
+    graph = called_globals(module) if module is not None else {}
     while work:
         root = work.pop()
         for node in walk(root):
@@ -149,7 +150,7 @@ def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
                 if node.name_hint in seen:
                     continue
                 seen.add(node.name_hint)
-                if _reaches_itself(node.name_hint, called_globals(module)):
+                if _reaches_itself(node.name_hint, graph):
                     return False
                 work.append(module[node])
     return True

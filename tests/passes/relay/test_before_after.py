@@ -9,6 +9,7 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relay.fold_constant import FoldConstant
@@ -42,6 +43,8 @@ from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunction
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, TempExpr
+from baton._src.relay.prelude.load import Prelude
+from baton._src.relay.text.parser import parse
 from baton._src.relay.text.printer import astext
 from baton._src.transform.context import PassContext
 from tests.relay.programs import error_of, names, plain, read, read_module
@@ -275,6 +278,20 @@ def test_inlining() -> None:
     check_same(before, after)
 
 
+def test_an_inlined_body_has_the_types_of_its_call() -> None:
+    """What is written in it with type parameters, a wildcard, and `Nil`, which is one node in both calls."""
+    text = """
+def @f[A](%x: A, Inline=1) -> List[A] { let %y: A = %x; let %z: _ = Nil; Cons(%y, %z) }
+def @main(%a: float32, %b: int32) { (@hd(@f(%a)), @hd(@f(%b))) }"""
+    before = parse(text, CATALOGUE, module=Prelude(CATALOGUE).module)
+    after = Inline()(before)
+    assert not any(getattr(n, "name_hint", "") == "f" for n in walk(after["main"]))
+    assert plain(Interpreter(after).evaluate(after["main"])(1.5, 2)) == (1.5, 2)
+    square = parse("def @id[A](%x: A) -> A { let %y: A = %x; %y } def @main(%x: float32) { @id(%x) * %x }", CATALOGUE)
+    found = gradient(square["main"], square, "first_order")
+    assert plain(Interpreter(square).evaluate(found)(3.0)) == (9.0, (6.0,))
+
+
 STATISTICS = ", ".join(f"%{name}: Tensor[(4), float32]" for name in "gbmv")
 NORMALISED = f"%x: Tensor[(2, 4, 3, 5), float32], %t: Tensor[(2, 5, 3, 4), float32], {STATISTICS}"
 
@@ -437,6 +454,16 @@ def test_gradients_against_differences() -> None:
         ends = [plain(Interpreter().evaluate(function)(x + s)) for s in (step, -step)]
         assert (ends[0] - ends[1]) / 2e-2 == pytest.approx(slope[i], abs=5e-3)
     assert value == pytest.approx(plain(Interpreter().evaluate(function)(x)))
+
+
+def test_gradients_of_many_fields_are_as_many_nodes() -> None:
+    """A projection has a gradient for its own field, not zeros for all others, which would be their square."""
+    fields = ", ".join(f"%1.{i} * 2f" for i in range(60))
+    function = read(f"fn(%x: Tensor[(64), float32]) {{ %1 = split(%x, indices_or_sections=64); ({fields}) }}")
+    made = gradient(function, mode="first_order")
+    assert len(walk(made)) < 60 * 15
+    slope = plain(Interpreter().evaluate(made)(np.ones(64, "float32")))[1][0]
+    assert slope == [2.0] * 60 + [0.0] * 4
 
 
 @pytest.mark.rule("RELAY-PASS-29", rejects=True)

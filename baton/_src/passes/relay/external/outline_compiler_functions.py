@@ -62,7 +62,7 @@ class InlineComposites(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, Call) and is_composite(new.op):
-                return inline_call(new.op, new.args, new.written_type_args)
+                return inline_call(new.op, new)
             return None
 
         made = dict(module.functions)

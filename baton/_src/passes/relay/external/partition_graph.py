@@ -159,7 +159,7 @@ class InlineCompilerFunctionsBoundTo(Pass):
 
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, Call) and isinstance(new.op, GlobalVar) and new.op.name_hint in inlined:
-                return inline_call(inlined[new.op.name_hint], new.args, new.written_type_args)
+                return inline_call(inlined[new.op.name_hint], new)
             return None
 
         kept = {v: f for v, f in module.functions.items() if v.name_hint not in inlined}

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import replace, rewrite
+from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
@@ -27,7 +28,7 @@ class DefuseOps(RelayFunctionPass):
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, Call) and isinstance(new.op, Function) and new.op.attrs.get("Primitive"):
-                return replace(new.op.body, dict(zip(new.op.params, new.args)))
+                return inline_call(new.op, new)
             return None
 
         return rewrite(function, rule)

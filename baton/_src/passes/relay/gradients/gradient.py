@@ -46,7 +46,8 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if mode == "higher_order" and not _is_plain(function, module):
         return higher_order_gradient(function, module)
     name = GlobalVar("gradient_of")
-    whole = infer_type(module.with_functions({**module.functions, name: _inlined(function, module)}))
+    typed = infer_type(module.with_functions({**module.functions, name: function}))
+    whole = typed.with_functions({**typed.functions, name: _inlined(typed[name], typed)})
     graph = ToGraphNormalForm()(whole)[name]
     return _Reverse(graph).function()
 
@@ -90,7 +91,7 @@ def _inlined(function: Function, module: IRModule) -> Function:
             if isinstance(new, Call) and isinstance(new.op, (GlobalVar, Function)):
                 callee = module[new.op] if isinstance(new.op, GlobalVar) else new.op
                 changed = True
-                return inline_call(callee, new.args, new.written_type_args)
+                return inline_call(callee, new)
             return None
 
         function = rewrite(function, rule)
@@ -106,15 +107,19 @@ class _Reverse:
         self._function = function
         self._build = Build()
         self._grads: dict[Any, Any] = {}
+        self._fields: dict[Any, dict[int, Any]] = {}
+        """Of tuples, the gradients of single fields: most projections of one have others."""
 
     def function(self) -> Function:
         body = self._function.body
         self._grads[body] = self._ones(body)
         for node in reversed(walk(body)):
+            if node in self._fields:
+                self._add(node, self._whole(node, self._fields.pop(node)))
             grad = self._grads.get(node)
             if grad is not None:
                 self._spread(node, grad)
-        grads = [self._grads.get(p, None) or self._zeros(p) for p in self._function.params]
+        grads = [self._grads[p] if p in self._grads else self._zeros(p) for p in self._function.params]
         result = Tuple((body, Tuple(grads)))
         return Function(self._function.params, result, None, self._function.type_params, self._function.attrs)
 
@@ -138,6 +143,17 @@ class _Reverse:
         before = self._grads.get(node)
         self._grads[node] = grad if before is None else self._sum(before, grad)
 
+    def _add_to_field(self, value: Any, index: int, grad: Any) -> None:
+        fields = self._fields.setdefault(value, {})
+        fields[index] = self._sum(fields[index], grad) if index in fields else grad
+
+    def _whole(self, value: Any, fields: dict[int, Any]) -> Any:
+        """The gradient of a tuple, zeros for the fields that have none."""
+        made = []
+        for index in range(len(value.checked_type.fields)):
+            made.append(fields[index] if index in fields else self._zeros(self._build.item(value, index)))
+        return self._build.tuple(*made)
+
     def _sum(self, left: Any, right: Any) -> Any:
         if isinstance(left.checked_type, TupleType):
             count = len(left.checked_type.fields)
@@ -153,11 +169,7 @@ class _Reverse:
                 for index, field in enumerate(node.fields):
                     self._add(field, self._build.item(grad, index))
             case TupleGetItem():
-                whole = node.tuple_value
-                count = len(whole.checked_type.fields)
-                items = [self._build.item(whole, i) for i in range(count)]
-                fields = [grad if i == node.index else self._zeros(items[i]) for i in range(count)]
-                self._add(whole, self._build.tuple(*fields))
+                self._add_to_field(node.tuple_value, node.index, grad)
             case Call() if isinstance(node.op, Op):
                 self._spread_call(node, grad)
             case _:
