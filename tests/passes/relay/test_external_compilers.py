@@ -83,6 +83,12 @@ def test_supported_operators_become_functions(body: str) -> None:
     assert value(back) == value(before)
 
 
+def test_results_of_one_region_share_what_they_are_computed_from() -> None:
+    before, after, functions = carved("%1 = %x + %y; %2 = %1 * %x; (exp(%2 + %y), exp(%2 * %y))")
+    assert sum(isinstance(n, Call) for n in walk(functions[0])) == 4
+    np.testing.assert_allclose(value(after), value(before))
+
+
 @pytest.mark.rule("RELAY-PASS-32")
 def test_composite_functions() -> None:
     pattern = is_op("tanh")(is_op("subtract")(wildcard(), wildcard()))

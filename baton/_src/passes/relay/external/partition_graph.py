@@ -135,8 +135,8 @@ class _Carving:
                 params[value] = Var(f"{compiler}_{number}_i{len(params)}", value.checked_type)
                 arguments.append(done.get(value, value))
             replacements[begin] = params.get(value, value)
-        results = [replace(e.args[0], replacements) for e in ends]
-        body = results[0] if len(results) == 1 else Tuple(results)
+        results = ends[0].args[0] if len(ends) == 1 else Tuple([e.args[0] for e in ends])
+        body = replace(results, replacements)  # at once: what several results are computed from stays one node
         attrs = {"Compiler": compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
         self._functions[var] = Function(list(params.values()), body, None, None, attrs)
         return Call(var, arguments)
