@@ -22,6 +22,7 @@ from baton._src.ops.linalg.products import (
     product_reference,
     result_dtype,
 )
+from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
 
@@ -126,9 +127,10 @@ def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[An
     """That of the product of the operands, as they are multiplied; transposed back. A vector stays as it is."""
     ranks = [x.struct_info.ndim for x in args]
     turned = [swap and rank > 1 for swap, rank in zip(_swaps(attributes), ranks)]
-    operands = [b.swap_last(x, rank) if turn else x for x, rank, turn in zip(args, ranks, turned)]
-    found = product_gradient(b, operands, ranks, grad)
-    return [b.swap_last(x, rank) if turn else x for x, rank, turn in zip(found, ranks, turned)]
+    operands = zip(like_result(b, args, grad), ranks, turned)
+    found = product_gradient(b, [b.swap_last(x, rank) if turn else x for x, rank, turn in operands], ranks, grad)
+    back = [b.swap_last(x, rank) if turn else x for x, rank, turn in zip(found, ranks, turned)]
+    return like_operands(b, back, args, grad)
 
 
 def _dense_samples() -> tuple[Sample, ...]:

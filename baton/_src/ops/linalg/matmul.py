@@ -12,6 +12,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops.linalg.products import matmul_info, product_compute, product_reference, result_dtype
+from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
 
@@ -44,7 +45,8 @@ def reference(inputs: Any, attributes: MatmulAttrs) -> Any:
 
 def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) -> list[Any]:
     """g bᵀ and aᵀ g, summed over what was broadcast."""
-    return product_gradient(b, args, [t.struct_info.ndim for t in args], grad)
+    found = product_gradient(b, like_result(b, args, grad), [t.struct_info.ndim for t in args], grad)
+    return like_operands(b, found, args, grad)
 
 
 def product_gradient(b: Any, args: Any, ranks: list[int], grad: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.linear_axes import known_dims, named_dims
+from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
 from baton._src.ops.nn.convolution.turned_products import decompose
@@ -207,7 +208,6 @@ def reference(inputs: Any, attributes: Any) -> Any:
 
 def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """Towards the data the convolution itself; towards the kernel the data slides over the gradient."""
-    x, w = args
     count = a.spatial
     letters = SPATIAL[count]
     if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "IO" + letters:
@@ -215,8 +215,10 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
             "op-gradient",
             "the gradient of a transposed convolution is implemented for one group with channels first only",
         )
-    geometry = {"strides": a.strides, "padding": a.padding, "dilation": a.dilation}
-    to_data = b.op(f"nn.conv{count}d", grad, w, **geometry)
+    x, w = like_result(b, args, grad)
+    to_data = b.op(f"nn.conv{count}d", grad, w, strides=a.strides, padding=a.padding, dilation=a.dilation)
+    if any(more >= step for more, step in zip(a.output_padding, a.strides)):  # windows behind those of the data
+        to_data = _cut(b, to_data, _extents(args[0]))
     swap = (1, 0, *range(2, count + 2))
     slid = b.op(
         f"nn.conv{count}d",
@@ -226,9 +228,18 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         dilation=a.strides,
         padding=a.padding,
     )
-    extents = known_dims(named_dims(w.struct_info, "a transposed convolution")[2:], "a transposed convolution")
-    cut = b.op("strided_slice", slid, tuple(range(2, count + 2)), (0,) * count, extents)
-    return [to_data, b.op("permute_dims", cut, axes=swap)]
+    to_kernel = _cut(b, slid, known_dims(_extents(args[1]), "a transposed convolution"))
+    return like_operands(b, [to_data, b.op("permute_dims", to_kernel, axes=swap)], args, grad)
+
+
+def _extents(x: Any) -> tuple[Any, ...]:
+    return named_dims(x.struct_info, "a transposed convolution")[2:]
+
+
+def _cut(b: Any, x: Any, extents: Sequence[Any]) -> Any:
+    """The first elements of `x` along its spatial axes."""
+    count = len(extents)
+    return b.op("strided_slice", x, tuple(range(2, count + 2)), (0,) * count, tuple(extents))
 
 
 def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
@@ -240,6 +251,9 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
         Sample((Arr((1, 4, *s, "w")), Arr((4, 3, *kernel))), strided, rtol=1e-4, atol=1e-4),
         Sample(
             (Arr((1, 4, *s, 5)), Arr((4, 2, *kernel))), record(groups=2, dilation=2, padding=2), rtol=1e-4, atol=1e-4
+        ),
+        Sample(
+            (Arr((1, 2, *s, "w")), Arr((2, 3, *kernel))), record(dilation=2, output_padding=1), rtol=1e-4, atol=1e-4
         ),
     )
 
