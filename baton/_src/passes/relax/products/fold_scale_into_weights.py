@@ -49,11 +49,12 @@ class FoldScaleIntoWeights(FunctionPass):
 
 @dataclass(frozen=True)
 class _Channels:
-    """The axes of the output channels of an anchor's call."""
+    """The axes of the output channels of an anchor's call, and how many there are."""
 
     weight_axis: int
     out_axis: int
     ndim: int
+    count: int
 
 
 class _Plan:
@@ -90,7 +91,11 @@ class _Plan:
             chain.append(at)
             at = bias[0]
         scale = _per_channel(factor, channels)
-        if scale is None or any(self._bias(c, channels) is None for c in chain):
+        if (
+            scale is None
+            or scale.size not in (1, channels.count)
+            or any(self._bias(c, channels) is None for c in chain)
+        ):
             return
         for scaled in (at, *chain):
             self.scales[scaled] = scale
@@ -126,13 +131,10 @@ class _Scaler(BindingRewriter):
         position = 1 if anchor else next(i for i, a in enumerate(call.args) if isinstance(a, Constant))
         constant: Any = call.args[position]
         data = unfinished(constant.data)
-        if anchor:
-            shape = [1] * data.ndim
-            shape[channels.weight_axis] = -1
-        else:
-            shape = [1] * channels.ndim
-            shape[channels.out_axis] = -1
-        new = Constant(self.tensors.fill(data.shape, data.dtype, _multiplied, constant.data, scale.reshape(shape)))
+        ndim, axis = (data.ndim, channels.weight_axis) if anchor else (channels.ndim, channels.out_axis)
+        along = scale.reshape([-1 if n == axis else 1 for n in range(ndim)])
+        shape = np.broadcast_shapes(data.shape, along.shape)
+        new = Constant(self.tensors.fill(shape, data.dtype, _multiplied, constant.data, along))
         args = [new if i == position else a for i, a in enumerate(call.args)]
         found: Call = self.normalized(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         return found
@@ -165,7 +167,8 @@ def _channels(value: Any) -> _Channels | None:
     plain = kernel.isalpha() and out.isalpha() and "O" in kernel and "C" in out
     if not plain or transposed or not np.issubdtype(value.args[1].data.data.dtype, np.floating):
         return None
-    return _Channels(kernel.index("O"), out.index("C"), len(out))
+    axis = kernel.index("O")
+    return _Channels(axis, out.index("C"), len(out), value.args[1].data.shape[axis])
 
 
 def _per_channel(array: AnyArray, channels: _Channels) -> AnyArray | None:
