@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ops.call_maker import Maker
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
-from tests.passes.relax.programs import R, arrays, dim, program, tensor
+from tests.passes.relax.programs import R, arrays, dim, program, same_values, tensor
 from tests.passes.relax.test_gradient import check_gradient
 
 PRODUCTS: dict[str, tuple[Any, Any, Any]] = {
@@ -52,3 +54,26 @@ def test_convolutions_of_images_of_open_size(strides: int, message: str | None) 
         return
     with pytest.raises(DiagnosticError, match=message):
         Gradient("main")(module)
+
+
+def test_largest_elements_of_an_image_share_the_gradient() -> None:
+    """Each had all of it, so that images of zeros, as relu leaves, were moved by as many times too much."""
+    definition = CATALOGUE.get("nn.global_max_pool2d")
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(Maker("relax", definition, CATALOGUE)(x)))
+
+    x = np.array([[[[1, 2], [2, 0]], [[0, 0], [0, 0]]]], "float32")
+    _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 1, 2, 2, 2)], build)), "main_adjoint", x)
+    same_values(grad, np.array([[[[0, 0.5], [0.5, 0]], [[0.25, 0.25], [0.25, 0.25]]]], "float32"))
+
+
+def test_softplus_is_linear_above_its_threshold() -> None:
+    """The gradient was that of the bent part there, too."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.nn.softplus(x, beta=2.0, threshold=1.0)))
+
+    x = np.array([-1, 0.25, 0.75, 3], "float32")
+    _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 4)], build)), "main_adjoint", x)
+    same_values(grad, np.where(2 * x > 1, 1, 1 / (1 + np.exp(-2 * x))))

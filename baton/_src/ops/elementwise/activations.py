@@ -124,6 +124,12 @@ def _silu_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
     return b.op("add", s, b.op("multiply", y, b.op("subtract", b.full_like(x, 1), s)))
 
 
+def _softplus_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
+    scaled = b.op("multiply", x, b.full_like(x, a.beta))
+    is_linear = b.op("greater", scaled, b.full_like(x, a.threshold))
+    return b.op("where", is_linear, b.full_like(x, 1), b.op("sigmoid", scaled))
+
+
 def _gelu_tanh_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
     one, half = b.full_like(x, 1), b.full_like(x, 0.5)
     square = b.op("multiply", x, x)
@@ -173,7 +179,7 @@ ROWS = (
         _softplus,
         lambda x, a: np.where(x * a.beta > a.threshold, x, softplus(x * x.dtype.type(a.beta)) / a.beta),
         SoftplusAttrs,
-        slope=lambda b, x, y, a: b.op("sigmoid", b.op("multiply", x, b.full_like(x, a.beta))),
+        slope=_softplus_slope,
     ),
     Row("nn.selu", _selu, _np_selu, slope=_selu_slope),
 )

@@ -159,17 +159,27 @@ WHERE: OpDef[Any] = OpDef(
     summary="Select elements of one tensor where a condition holds, and of another elsewhere.",
 )
 
+
+def gradient_fma(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """Each factor's is the other one."""
+    slopes = (b.op("multiply", grad, args[1]), b.op("multiply", grad, args[0]), grad)
+    return [b.op("collapse_sum_like", slope, arg) for slope, arg in zip(slopes, args)]
+
+
 EWISE_FMA: OpDef[Any] = OpDef(
     "ewise_fma",
     inputs=(Input("x1"), Input("x2"), Input("x3")),
     infer=infer_broadcast,
     compute=lambda inputs, a, out: k.elementwise(lambda x, y, z: x * y + z, inputs, out, "fma"),
     reference=lambda inputs, a: computed_wide(lambda x, y, z: x * y + z, *inputs),
-    gradient=lambda b, args, a, out, grad: [b.op("multiply", grad, args[1]), b.op("multiply", grad, args[0]), grad],
-    fusion=Fusion.ELEMWISE,
+    gradient=gradient_fma,
+    fusion=Fusion.BROADCAST,
     relay_name=NotApplicable("Relay writes x * y + z"),
-    samples=lambda: (Sample((Arr(("n", 4)), Arr(("n", 4)), Arr(("n", 4)))),),
-    summary="x1 * x2 + x3.",
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr(("n", 4)), Arr(("n", 4)))),
+        Sample((Arr((2, 4)), Arr((4,)), Arr((3, 1, 1)))),
+    ),
+    summary="x1 * x2 + x3, with broadcasting.",
 )
 
 

@@ -92,21 +92,30 @@ def reference_layer(inputs: Any, a: LayerNormAttrs) -> Any:
 
 
 def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) -> list[Any]:
-    """Towards data, gamma and beta; weights whose axes are the last ones, in order."""
+    """Towards data, gamma and beta."""
     x, gamma, _ = args
     info = x.struct_info
-    axes = tuple(sorted(_layer_axes(a, info.ndim)))
-    others = tuple(i for i in range(info.ndim) if i not in axes)
-    epsilon = b.const(a.epsilon, info.dtype)
-    normal, deviation = standardised(b, x, axes, epsilon)
-    weighted = b.op("multiply", grad, b.op("reshape", gamma, b.shape(_spread(info, axes)))) if a.scale else grad
-    to_gamma = b.op("sum", b.op("multiply", grad, normal), axis=others) if a.scale else b.full_like(gamma, 0)
-    to_beta = b.op("sum", grad, axis=others) if a.center else b.full_like(args[2], 0)
-    return [through_statistics(b, weighted, normal, deviation, axes), to_gamma, to_beta]
+    axes = _layer_axes(a, info.ndim)
+    normal, deviation = standardised(b, x, sorted(axes), b.const(a.epsilon, info.dtype))
+    weighted = b.op("multiply", grad, _spread(b, gamma, info, axes)) if a.scale else grad
+    to_gamma = _gathered(b, b.op("multiply", grad, normal), info, axes) if a.scale else b.full_like(gamma, 0)
+    to_beta = _gathered(b, grad, info, axes) if a.center else b.full_like(args[2], 0)
+    return [through_statistics(b, weighted, normal, deviation, sorted(axes)), to_gamma, to_beta]
 
 
-def _spread(info: Any, axes: tuple[int, ...]) -> list[Any]:
-    return [d if i in axes else 1 for i, d in enumerate(named_dims(info, "a normalization"))]
+def _spread(b: Any, weight: Any, info: Any, axes: tuple[int, ...]) -> Any:
+    """A weight, whose axes are those of the data in the order of `axes`, as it lies beside the data."""
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    turned = weight if order == tuple(range(len(axes))) else b.op("permute_dims", weight, axes=order)
+    dims = named_dims(info, "a normalization")
+    return b.op("reshape", turned, b.shape([d if i in axes else 1 for i, d in enumerate(dims)]))
+
+
+def _gathered(b: Any, value: Any, info: Any, axes: tuple[int, ...]) -> Any:
+    """What lies beside the data, summed to the axes of a weight."""
+    summed = b.op("sum", value, axis=tuple(i for i in range(info.ndim) if i not in axes))
+    ranks = tuple(sorted(axes).index(axis) for axis in axes)
+    return summed if ranks == tuple(range(len(axes))) else b.op("permute_dims", summed, axes=ranks)
 
 
 LAYER_NORM = OpDef(
@@ -123,6 +132,7 @@ LAYER_NORM = OpDef(
     samples=lambda: (
         norm_sample(("n", 8), (8,), LayerNormAttrs(axes=-1)),
         norm_sample((2, "m", 5), ("m", 5), LayerNormAttrs(axes=(-2, -1), epsilon=1e-3)),
+        norm_sample((2, 3, 4), (4, 3), LayerNormAttrs(axes=(-1, 1))),
         norm_sample((2, 8), (8,), LayerNormAttrs(axis=1, center=False), "float16"),
     ),
     summary="Layer normalization: normalize over the axes to mean 0 and variance 1, then scale and shift.",
@@ -180,18 +190,18 @@ def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:
 
 
 def gradient_rms(b: Any, args: Any, a: RmsNormAttrs, out: Any, grad: Any) -> list[Any]:
-    """Towards data and weight; weights whose axes are the last ones, in order."""
+    """Towards data and weight."""
     x, weight = args
     info = x.struct_info
-    axes = tuple(sorted(from_front(i, info.ndim) for i in a.axes))
-    others = tuple(i for i in range(info.ndim) if i not in axes)
-    square = b.op("mean", b.op("multiply", x, x), axis=axes, keepdims=True)
+    axes = tuple(from_front(i, info.ndim) for i in a.axes)
+    folded = tuple(sorted(axes))
+    square = b.op("mean", b.op("multiply", x, x), axis=folded, keepdims=True)
     root = b.op("sqrt", b.op("add", square, b.const(a.epsilon, info.dtype)))
     normal = b.op("divide", x, root)
-    weighted = b.op("multiply", grad, b.op("reshape", weight, b.shape(_spread(info, axes))))
-    along = b.op("mean", b.op("multiply", weighted, normal), axis=axes, keepdims=True)
+    weighted = b.op("multiply", grad, _spread(b, weight, info, axes))
+    along = b.op("mean", b.op("multiply", weighted, normal), axis=folded, keepdims=True)
     to_x = b.op("divide", b.op("subtract", weighted, b.op("multiply", normal, along)), root)
-    return [to_x, b.op("sum", b.op("multiply", grad, normal), axis=others)]
+    return [to_x, _gathered(b, b.op("multiply", grad, normal), info, axes)]
 
 
 RMS_NORM = OpDef(
@@ -207,6 +217,7 @@ RMS_NORM = OpDef(
     samples=lambda: (
         Sample((Arr(("n", 8)), Arr((8,))), RmsNormAttrs(), rtol=1e-4),
         Sample((Arr((2, 3, 4), "float16"), Arr((3, 4), "float16")), RmsNormAttrs((-2, -1)), rtol=2e-2, atol=2e-2),
+        Sample((Arr((2, 3, 4)), Arr((4, 2, 3))), RmsNormAttrs((2, 0, 1)), rtol=1e-4),
     ),
     summary="RMS normalization: divide by the root mean square over the axes, then scale.",
 )

@@ -228,19 +228,17 @@ def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:
 
 
 def _global_gradient(kind: str) -> Any:
-    """Every element of an image has its share of the mean; the largest ones have the maximum's."""
+    """Every element of an image has its share of the mean; the largest ones share the maximum's."""
 
     def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         (x,) = args
-        spread = b.op("broadcast_to", grad, b.shape_of(x))
-        if kind == "max":
-            hit = b.op("equal", x, b.op("broadcast_to", out, b.shape_of(x)))
-            return [b.op("where", hit, spread, b.full_like(x, 0))]
         if not a.layout.isalpha() or a.out_layout not in ("", a.layout):
             raise fail("op-gradient", f"the gradient of a global pooling is not known for the layout {a.layout}")
         axes = tuple(i for i, letter in enumerate(a.layout) if letter not in "NC")
-        count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
-        return [b.op("divide", spread, b.op("broadcast_to", count, b.shape_of(x)))]
+        share = b.full_like(x, 1)
+        if kind == "max":
+            share = b.op("where", b.op("equal", x, b.op("broadcast_to", out, b.shape_of(x))), share, b.full_like(x, 0))
+        return [b.op("multiply", share, b.op("divide", grad, b.op("sum", share, axis=axes, keepdims=True)))]
 
     return gradient
 
