@@ -76,6 +76,14 @@ def check_same(before: IRModule, after: IRModule, tolerance: float = 1e-4) -> No
 CASES = [
     ("RELAY-PASS-20", FoldConstant(), X, "(1f + 2f) * %x", "3f * %x"),
     ("RELAY-PASS-20", FoldConstant(), X, "let %c = 1f + 2f; %c * %x", "3f * %x"),
+    ("RELAY-PASS-20", FoldConstant(), X, "broadcast_to(1f, shape=[1000000, 1000000])", None),
+    (
+        "RELAY-PASS-20",
+        FoldConstant(),
+        X,
+        'if (%c) { take(Constant(1, (3,), float32), 7, axis=0, mode="fast") } else { 1f }',  # fails if it ever runs
+        None,
+    ),
     ("RELAY-PASS-20", FoldConstant(), X, "let %c = 1f; let %d = %c + 1f; let %e = %d + 1f; %x * %e", "%x * 3f"),
     ("RELAY-PASS-20", FoldConstant(), X, "let %t = (1f, 2f); %x * %t.0", None),
     (

@@ -77,6 +77,12 @@ def test_results_keep_their_types(body: str) -> None:
     assert kept[0] == kept[1]
 
 
+def test_a_variable_that_nothing_reads_has_the_type_of_its_value() -> None:
+    """Its annotation said float32 of a float16 convolution, which was a type error behind the pass."""
+    before = read_module(f"def @main({IMAGE}) {{ let %y: Tensor[(1, 4, 8, 8), float32] = {CONV}; %x }}")
+    same_within(before, relay.transform.ToMixedPrecision()(before))
+
+
 def test_functions_that_are_called_keep_their_types() -> None:
     """Their callers would add float16 to float32."""
     before = read_module(f"def @f({IMAGE}) {{ {CONV} }} def @main({IMAGE}) {{ @f(%x, %w) + exp(%x) }}")

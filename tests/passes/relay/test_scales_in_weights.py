@@ -86,6 +86,7 @@ BACKWARD = [
         ),
     ),
 ]
+WIDENED = conv('cast(%x, dtype="float16")', 'cast(%w, dtype="float16")')[:-1] + ', out_dtype="float32")'
 STAYS = [
     (ForwardFoldScaleAxis(), conv(f"nn.relu(%x * {N4})")),
     (ForwardFoldScaleAxis(), conv(f"nn.relu(%x * {wide('%s', 2)})")),
@@ -96,6 +97,7 @@ STAYS = [
     (BackwardFoldScaleAxis(), f"%1 = {conv('%x')}; (%1 * {P3}, %1)"),
     (BackwardFoldScaleAxis(), f"{conv('%x')} * Constant(2, (3, 3), float32)"),
     (BackwardFoldScaleAxis(), f"exp({conv('%x')}) * {P3}"),
+    (BackwardFoldScaleAxis(), f"{WIDENED} * {P3}"),  # the scale is float32, the weights are not
 ]
 
 

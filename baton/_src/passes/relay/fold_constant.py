@@ -6,8 +6,8 @@
     shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
 Values come from `OpDef.reference`. Calls of stateful operators stay, and so do those with results larger than
-`max_bytes` (unless an argument is as large). Quantised dialect operators are folded only with `fold_qnn`, functions
-marked `Primitive` are left alone.
+`max_bytes` (unless the arguments are as large), and those that fail: they may never run. Quantised dialect operators
+are folded only with `fold_qnn`, functions marked `Primitive` are left alone.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.written_types import written
+from baton._src.passes.shared.evaluate import operand_bytes, result_bytes
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import inside_primitives, walk, with_parts
+from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.reference_calls import call_reference
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
+from baton._src.values.reference_values import to_reference
 from baton._src.values.tensor import NDArray
 
 
@@ -74,9 +78,16 @@ class FoldConstant(RelayFunctionPass):
             values = [_of_known_shape(node.args[0].checked_type_)]
         else:
             values = [_value(a) if _is_constant(a) else None for a in node.args]
-        if any(v is None for v in values):
+        if any(v is None for v in values) or self._is_large(node.checked_type_, values):
             return None
-        return self._constant(call_reference(node.op, values, node), node)
+        try:
+            return self._constant(call_reference(node.op, values, node), node)
+        except DiagnosticError:
+            return None
+
+    def _is_large(self, type_: Any, values: list[Any]) -> bool:
+        size = None if type_ is None else result_bytes(to_info(type_))
+        return size is not None and size > max(self.max_bytes, operand_bytes(to_reference(values)))
 
     def _constant(self, value: Any, node: Any) -> Any:
         made = _expression(value)

@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
@@ -41,12 +42,16 @@ def operand_bytes(operands: Sequence[Any]) -> int:
 
 def evaluate(definition: OpDef[Any], operands: Sequence[Any], attrs: Any, out: Info) -> Any:
     """The operator applied to arrays (tuples of them; ints for shapes): an NDArray or a tuple of them, of the dtypes
-    that `out` says; None if the operator has no NumPy meaning or is not a function of its operands."""
+    that `out` says; None if the operator has no NumPy meaning or is not a function of its operands, or fails on them
+    (an index out of range): the call fails when it runs, if it ever does."""
     reference = definition.reference
     if isinstance(reference, NotApplicable) or not definition.pure or definition.stateful:
         return None
-    with np.errstate(all="ignore"):
-        found = reference(tuple(operands), NO_ATTRS if attrs is None else attrs)
+    try:
+        with np.errstate(all="ignore"):
+            found = reference(tuple(operands), NO_ATTRS if attrs is None else attrs)
+    except (ValueError, TypeError, IndexError, DiagnosticError):
+        return None
     return _as_declared(found, out)
 
 

@@ -5,14 +5,15 @@
     (conv2d(x, w) + conv2d(y, v)) * s           becomes   conv2d(x, w * s') + conv2d(y, v * s')
 
 First it is determined, producers before users, which operators could compute their result scaled (`Wish`); only those
-with a single user can. Then every product passes its scale to the producer of the other operand.
+with a single user can, and layers with weights of the result's dtype, which the scale has. Then every product passes
+its scale to the producer of the other operand.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.building import Build, dtype_of, is_call
 from baton._src.passes.relay.operators.channel_scales import (
     RECTIFIERS,
     SUMS,
@@ -68,7 +69,7 @@ def _wishes(order: list[Any]) -> Wishes:
 def _of(call: Call, wishes: Wishes) -> Wish | None:
     axes = weight_axes(call)
     if axes is not None:
-        return Wish(axes.out)
+        return Wish(axes.out) if dtype_of(call.args[1]) == dtype_of(call) else None
     given = [wishes.get(a) for a in call.args]
     if is_call(call, *RECTIFIERS):
         return Wish(given[0].axes, True) if given[0] is not None else None
@@ -83,7 +84,7 @@ def _of(call: Call, wishes: Wishes) -> Wish | None:
 def _of_sum(call: Call, given: list[Wish | None]) -> Wish | None:
     left, right = call.args
     for wish, one, other, its in ((given[0], left, right, given[1]), (given[1], right, left, given[0])):
-        if wish is None or (its is not None and its.axes != wish.axes):
+        if wish is None or (its is not None and (its.axes != wish.axes or len(dims_of(one)) != len(dims_of(other)))):
             continue
         if broadcasts_along(one, other, wish.axes) or (its is not None and _same_dims(one, other)):
             return wish if its is None else wish.and_also(its)

@@ -83,13 +83,14 @@ class _Narrowing:
         self._narrow = narrow
         self._build = Build()
         self._done: dict[Any, Any] = {}
+        self._bound: dict[Var, Any] = {}
         self._casts: dict[tuple[Any, str], Any] = {}
 
     def run(self, function: Function, keep: bool) -> Function:
         order = walk(function.body)
-        bound = {n.var: n.value for n in order if isinstance(n, Let)}
+        self._bound = {n.var: n.value for n in order if isinstance(n, Let)}
         for node in order:
-            made = self._variable(node, bound) if isinstance(node, Var) else self._rewritten(node)
+            made = self._variable(node) if isinstance(node, Var) else self._rewritten(node)
             if made is not node:
                 self._done[node] = made
         body = self._as_was(function.body) if keep else self._made(function.body)
@@ -115,9 +116,9 @@ class _Narrowing:
     def _changed(self, node: Any) -> bool:
         return any(p in self._done for p in parts(node))
 
-    def _variable(self, var: Var, bound: dict[Var, Any]) -> Any:
+    def _variable(self, var: Var) -> Any:
         """Give the variable of a let the current type of its value."""
-        value = bound.get(var, var)
+        value = self._bound.get(var, var)
         value, had = self._made(value), value.checked_type_
         if value.checked_type_ is had:
             return var
@@ -126,7 +127,8 @@ class _Narrowing:
         return made
 
     def _let(self, node: Let) -> Any:
-        made = with_parts(node, self._done).with_fields(var=self._made(node.var))
+        var = self._done.get(node.var) or self._variable(node.var)  # one that nothing reads was not seen
+        made = with_parts(node, self._done).with_fields(var=var)
         set_note(made, "checked_type_", made.body.checked_type_)
         return made
 
