@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.analysis.purity import contains_impure_call
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.purity import contains_impure_call, infer_purity
+from baton._src.relax.check.purity import infer_purity
 from baton._src.relax.check.recursion import detect_recursion
 from baton._src.relax.check.report import StructInfoWarning
 from baton._src.relax.literals import const

@@ -145,11 +145,6 @@ def callee_text(call: Call) -> str:
             return "the function"
 
 
-def contains_impure_call(function: Function, own_name: Var | GlobalVar | None = None) -> bool:
-    """Whether the body calls anything impure; calls of the function itself by `own_name` do not count."""
-    return any(call.op is not own_name for call, _, _ in Purity({}).impure_calls(function))
-
-
 def infer_purity(module: IRModule) -> dict[GlobalVar, bool]:
     """Whether each Relax function of the module is pure, from its body alone (facts §7, last revision).
 

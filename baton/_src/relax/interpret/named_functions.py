@@ -28,6 +28,7 @@ class NamedFunctions:
         self._invoke = invoke
         self._by_name: Mapping[str, Any] = {v.name_hint: f for v, f in module.functions.items()}
         self.kernels = {n: f for n, f in self._by_name.items() if isinstance(f, PrimFunc)}
+        self._by_symbol = {f.attrs.get("global_symbol"): n for n, f in reversed(self.kernels.items())}
         self._globals: dict[str, Any] = {}
 
     def check_public(self, name: str) -> None:
@@ -55,8 +56,7 @@ class NamedFunctions:
 
     def extern(self, symbol: str) -> Any:
         """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the VM's."""
-        for name, kernel in self.kernels.items():
-            if kernel.attrs.get("global_symbol") == symbol:
-                return self.of_module(name)
+        if symbol in self._by_symbol:
+            return self.of_module(self._by_symbol[symbol])
         found = self._functions.get(symbol)
         return found or _MACHINE_FUNCTIONS.get(symbol) or self._functions.lookup(symbol)
