@@ -25,7 +25,7 @@ from baton._src.runtime.value_info import (
     show_info,
 )
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.values.prim import as_declared, prim_dtype
+from baton._src.values.prim import as_declared, prim_dtype, same_number
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -137,7 +137,7 @@ class Matcher:
             self.heap[dim[1]] = found
             return
         expected = dim if isinstance(dim, (int, float)) else self._expected(dim, where)
-        if expected != found:
+        if not same_number(expected, found):
             shown = format_dim(dim, self.slot_names)
             reason = "" if isinstance(dim, (int, float)) else f" ({shown}{self._bindings(dim)})"
             raise fail("value-mismatch", f"{where} is {found}, expected {expected}{reason}")

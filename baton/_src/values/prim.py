@@ -6,8 +6,11 @@ their dtype, so a packed function may use any prim value as an ordinary number.
 
 from __future__ import annotations
 
+import numpy as np
+
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import BOOL, INT64, DataType
+from baton._src.values.whole_numbers import whole_dtype, whole_numbers
 
 FLOAT64 = DataType("float64")
 
@@ -38,7 +41,7 @@ Prim = int | float
 
 
 def prim(value: object, dtype: object) -> Prim:
-    """The prim value of `dtype`; numbers wrap and round as NumPy's conversion does.
+    """The prim value of `dtype`: integers wrap, floats round, and floats become integers as elements of tensors do.
 
     A number beyond int64, which no conversion makes, is refused (`value-mismatch`).
     """
@@ -47,6 +50,9 @@ def prim(value: object, dtype: object) -> Prim:
         raise fail("value-prim", f"{type(value).__name__} is not a host scalar")
     if kind.is_bool:
         return bool(value)
+    if kind.is_int and isinstance(value, float):
+        through = kind if kind == "uint64" else whole_dtype(kind)
+        value = int(whole_numbers(np.asarray(value), through))
     if kind == "int64":
         return _within_int64(int(value))
     if kind == "float64":
@@ -113,6 +119,11 @@ def _bits(amount: int) -> int:
     if not 0 <= amount < INT64.bits:
         raise fail("value-mismatch", f"numbers of int64 are shifted by 0..{INT64.bits - 1} bits, not by {amount}")
     return amount
+
+
+def same_number(one: object, other: object) -> bool:
+    """Whether prim values are the same: equal, or both NaN."""
+    return one == other or (one != one and other != other)
 
 
 def prim_dtype(value: object) -> DataType | None:

@@ -32,7 +32,7 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.expr import literal
 from baton._src.values.closure import Closure
 from baton._src.values.packed_func import PackedFunc
-from baton._src.values.prim import as_declared, prim_dtype
+from baton._src.values.prim import as_declared, prim_dtype, same_number
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -184,7 +184,7 @@ class Checker:
             self.frame.shapes[info.value] = value
             return
         wanted = self._known(info.value)
-        if wanted is not None and wanted != value:
+        if wanted is not None and not same_number(wanted, value):
             raise fail(CHECK, f"{place} is {value}, expected {wanted}")
 
     # ------------------------------------------------------------------------------------------------- functions
