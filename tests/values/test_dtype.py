@@ -25,3 +25,16 @@ def test_no_dtype_is_the_empty_text_of_scripts() -> None:
     assert VOID != "int32"
     assert INT32 != VOID
     assert hash(VOID) == hash("void")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "canonical"), [("boolx1", "bool"), ("uint1x4", "boolx4"), ("float8_e4m3fnx1", "float8_e4m3fn")]
+)
+def test_a_vector_of_one_is_a_scalar(spelled: str, canonical: str) -> None:
+    """Guards the canonical spelling, by which dtypes are compared."""
+    assert DataType(spelled) == canonical
+
+
+def test_there_are_no_vectors_of_none() -> None:
+    with pytest.raises(DiagnosticError, match="boolx0"):
+        DataType("boolx0")

@@ -13,6 +13,7 @@ import numpy as np
 from baton._src.support.diagnostics import fail
 
 _NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?$")
+_BOOLS = re.compile(r"^bool(?=x\d+$|$)")
 _V0_19_NAME = re.compile(r"^(e4m3|e5m2)_float8")
 _SMALL_NAME = re.compile(r"((?:float8|float4)_\w+?)(?:x(\d+))?$")
 _FLOAT_BITS = {16, 32, 64}
@@ -187,15 +188,12 @@ def _spell(name: object) -> str:
 def _parse(name: str) -> DataType:
     if name in ("", "void"):
         return _make("void", "void", 0, 0)
-    base, _, lanes_text = name.partition("x") if name.startswith("bool") else (name, "", "")
-    if base == "bool" and (not lanes_text or lanes_text.isdigit()):
-        lanes = int(lanes_text or 1)
-        return _make(name, "bool", 1, lanes)
-    name = _V0_19_NAME.sub(lambda found: {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}[found[1]], name)
-    small = _SMALL_NAME.match(name)
+    spelled = _BOOLS.sub("uint1", name)
+    spelled = _V0_19_NAME.sub(lambda found: {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}[found[1]], spelled)
+    small = _SMALL_NAME.match(spelled)
     if small and small[1] in _SMALL_FLOATS and int(small[2] or 1) >= 1:
-        return _make(name, "float", int(small[1][5]), int(small[2] or 1))
-    match = _NAME.match(name)
+        return _vector(small[1], "float", int(small[1][5]), int(small[2] or 1))
+    match = _NAME.match(spelled)
     if match:
         kind, bits_text, lanes_text2 = match[1], match[2], match[3]
         bits = int(bits_text) if bits_text else {"handle": 64}.get(kind, 32)
@@ -204,14 +202,17 @@ def _parse(name: str) -> DataType:
             plain = kind if kind == "handle" else f"{kind}{bits}"
             if kind == "uint" and bits == 1:
                 kind, plain = "bool", "bool"
-            spelled = plain if lanes == 1 else f"{plain}x{lanes}"
-            return _make(spelled, kind, bits, lanes)
+            return _vector(plain, kind, bits, lanes)
     raise fail(
         "dtype-unknown",
         f"unknown data type {name!r}",
         help='e.g. "float32", "int64", "bool", "bfloat16", "int8x4"',
         kind=ValueError,
     )
+
+
+def _vector(plain: str, kind: str, bits: int, lanes: int) -> DataType:
+    return _make(plain if lanes == 1 else f"{plain}x{lanes}", kind, bits, lanes)
 
 
 def _is_legal(kind: str, bits: int) -> bool:
