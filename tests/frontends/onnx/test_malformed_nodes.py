@@ -44,6 +44,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     }, "its ngram_indexes hold -1"),
     ("MatMulInteger", ["z", "b", "a"], [("z", ((3,), BYTES)), ("b", ((3, 4), BYTES)), ("a", ((2, 3), BYTES))], {},
      "its zero point is int8"),
+    ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the imaginary parts"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
     ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),
@@ -58,8 +59,10 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
 ])  # fmt: skip
 def test_refused(operator: str, inputs: list[str], declared: Any, attributes: dict[str, Any], told: str) -> None:
     node = helper.make_node(operator, inputs, ["y"], name="the_node", **attributes)
+    weights = [weight(name, content) for name, content in declared if isinstance(content, np.ndarray)]
+    declared = [(name, shape) for name, shape in declared if not isinstance(shape, np.ndarray)]
     with pytest.raises(baton.DiagnosticError, match=told):
-        baton.compile(model_of([node], declared, opset=23))
+        baton.compile(model_of([node], declared, weights=weights, opset=23))
 
 
 def test_a_tensor_where_a_sequence_is_wanted() -> None:
@@ -129,6 +132,7 @@ def test_a_bound_that_is_a_vector_of_one_element() -> None:
         ("Slice", [np.array([0])]),
         ("Slice", [np.array([0, 1]), np.array([1])]),
         ("Unsqueeze", [np.array(3)]),
+        ("Reshape", [np.array([3])]),
     ],
 )
 def test_what_is_taken_of_open_sizes(operator: str, operands: list[Any]) -> None:

@@ -218,3 +218,11 @@ def test_a_power_of_a_size() -> None:
     ]
     half = weight("half", np.full(1, 0.5, np.float32))
     assert_as_onnxruntime(nodes, ints("two", 2), half, shapes=((2, 3), (9, 1), (0, 1)))
+
+
+@pytest.mark.parametrize("axes", [(), (0,), (1,), (0, 1), (-1,)])
+def test_of_a_matrix_of_one_size_the_axes_asked_for_go(axes: tuple[int, ...]) -> None:
+    """All of them went."""
+    nodes = [make_node("Shape", ["x"], ["s"]), make_node("Gather", ["s", "places"], ["matrix"])]
+    nodes.append(make_node("Squeeze", ["matrix", "axes"] if axes else ["matrix"], ["y"]))
+    assert_as_onnxruntime(nodes, weight("places", np.array([[1]])), *([ints("axes", *axes)] if axes else []))

@@ -318,8 +318,9 @@ class GraphBuilder:
             return value
         if _is_empty(wanted) and value.shape is not None and _is_empty(value.shape):
             return self.constant(np.zeros(wanted, value.dtype.numpy))  # a 0 is, to Relay, the size that was there
-        if value.dims is not None and all(isinstance(d, int) for d in wanted) and len(wanted) <= 1:
-            return self.dims(value.dims.reshape(wanted), value.dtype)
+        known = [d for d in wanted if isinstance(d, int)]
+        if value.dims is not None and len(known) == len(wanted) <= 1 and math.prod(known) in (-1, value.dims.size):
+            return self.dims(value.dims.reshape(known), value.dtype)
         return self.call("reshape", self._counted(value, wanted), wanted)
 
     def _counted(self, value: Value, wanted: tuple[Dim, ...]) -> Value:

@@ -78,7 +78,8 @@ def _unsqueeze(x: Contents, a: Attributes) -> Any:
 
 
 def _squeeze(x: Contents, a: Attributes) -> Any:
-    return x[0].reshape(()) if x[0].size == 1 else None
+    axes = x[1].reshape(-1) if len(x) > 1 else a.get("axes", ())
+    return np.squeeze(x[0], axis=tuple(int(k) for k in axes) if len(axes) else None)
 
 
 def _reshape(x: Contents, a: Attributes) -> Any:

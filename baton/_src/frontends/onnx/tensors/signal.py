@@ -20,6 +20,8 @@ def dft(node: OnnxNode) -> Value:
     given = node.constant(2, "axis") if node.opset >= 20 else None
     axis = int(given.reshape(-1)[0]) if given is not None else int(node.attr("axis", -2 if node.opset >= 20 else 1))
     axis = node.place(axis, rank)
+    if axis == rank - 1:
+        node.fail(f"axis {axis} holds the real and the imaginary parts of {x}", help="transform an axis before it")
     if x.shape is None:
         node.fail("the axes must be known", code="onnx-dynamic")
     size, one_sided, inverse = x.shape[axis], bool(node.attr("onesided", 0)), bool(node.attr("inverse", 0))
