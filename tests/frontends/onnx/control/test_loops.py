@@ -487,3 +487,16 @@ def test_long_loops_whose_sizes_differ_are_unrolled(monkeypatch: pytest.MonkeyPa
     assert functions == 0
     feed = {"x": np.ones((2, 3), np.float32)}
     np.testing.assert_array_equal(baton.compile(model).run(feed)[0], onnxruntime_outputs(model, feed)[0])
+
+
+@pytest.mark.parametrize("trips", [0, -1])
+def test_no_iterations_collect_nothing(trips: int) -> None:
+    """A negative number of them was an IndexError."""
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [])]
+    inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    nodes = [helper.make_node("Identity", ["c"], ["go"]), helper.make_node("Add", ["x", "x"], ["part"])]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("go", "part")]
+    node = helper.make_node("Loop", ["m", ""], ["y"], body=helper.make_graph(nodes, "body", inputs, outputs))
+    model = model_of([node], [("x", [2, 3])], weights=[weight("m", np.array(trips))])
+    (found,) = baton.compile(model, num_threads=1).run({"x": np.ones((2, 3), "float32")})
+    assert (found.dtype, found.shape) == ("float32", (0, 2, 3))

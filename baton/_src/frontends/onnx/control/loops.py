@@ -29,7 +29,7 @@ def loop(node: OnnxNode) -> Sequence[Value]:
     carried = [v for v in node.inputs[2:] if v is not None]
     check_body(node, body, 2 + len(carried), 1 + len(carried))
     trips, condition = node.optional(0), node.optional(1)
-    count = None if trips is None or trips.array is None else int(trips.array.reshape(-1)[0])
+    count = None if trips is None or trips.array is None else max(int(trips.array.reshape(-1)[0]), 0)
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
     # What no iteration collects has the shape of what one would have: found where the loop is a function.
     empty = count == 0 and len(body.output) > 1 + len(carried)
