@@ -52,6 +52,8 @@ class Value:
     """What the numbers represent at the interface of the model, if not themselves."""
 
     def __str__(self) -> str:
+        if self.is_sequence:
+            return "a sequence" if self.items is None else f"a sequence of {len(self.items)}"
         return described(self.info)
 
     @property

@@ -64,7 +64,7 @@ def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[l
     found = onnx.FunctionProto.FromString(content)
     if not found.node:
         title = f"{proto.op_type} node {proto.name or ''.join(proto.output[:1])!r}"
-        shown = ", ".join("none" if v is None else "a sequence" if v.is_sequence else str(v) for v in operands)
+        shown = ", ".join("none" if v is None else str(v) for v in operands)
         help = "it depends on attributes, dtypes and, of weights, the sizes: see what ONNX says of the operator"
         raise fail("onnx-node", f"{title}: ONNX has no body for it with the operands {shown}", help=help)
     return defaults, found

@@ -321,3 +321,14 @@ def test_lists_that_are_refused() -> None:
             program.run({"list": items, "x": X[0]})
     with pytest.raises(baton.DiagnosticError, match="is a sequence, which is not supported here"):
         relax.frontend.onnx.from_onnx(model)
+
+
+@pytest.mark.parametrize("operator", ["SequenceAt", "SequenceErase"])
+@pytest.mark.parametrize("place", [2, -3])
+def test_a_position_behind_the_last_item_is_refused(operator: str, place: int) -> None:
+    """SequenceErase took nothing away."""
+    nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"]), helper.make_node(operator, ["s", "p"], ["y"])]
+    with pytest.raises(
+        baton.DiagnosticError, match=rf"position {place} is outside a sequence of 2\n.*s: a sequence of 2"
+    ):
+        baton.compile(model_of(nodes, [("x", [3])], weights=[weight("p", np.array(place))]))

@@ -31,10 +31,11 @@ def _items(node: OnnxNode) -> tuple[Value, ...]:
     return items
 
 
-def _position(node: OnnxNode, index: int, length: int, default: int) -> int:
+def _position(node: OnnxNode, index: int, length: int, default: int, last: int) -> int:
+    """Operand `index`, counted from the front; `last` is the greatest that there may be."""
     array = node.constant(index, "position")
     found = default if array is None else int(array.reshape(-1)[0])
-    if not -length <= found <= length:
+    if not -length <= found <= last:
         node.fail(f"position {found} is outside a sequence of {length}")
     return found + length if found < 0 else found
 
@@ -54,7 +55,7 @@ def insert(node: OnnxNode) -> Value:
     if (stack := _stacked(node, position)) is not None:
         return Value(TensorInfo(), stack=with_item(node, stack, node[1], position))
     items = _items(node)
-    at = _position(node, 2, len(items), len(items))
+    at = _position(node, 2, len(items), len(items), last=len(items))
     return _sequence((*items[:at], node[1], *items[at:]))
 
 
@@ -63,7 +64,7 @@ def erase(node: OnnxNode) -> Value:
     if (stack := _stacked(node, position)) is not None:
         return Value(TensorInfo(), stack=without(node, stack, position))
     items = _items(node)
-    at = _position(node, 1, len(items), len(items) - 1)
+    at = _position(node, 1, len(items), len(items) - 1, last=len(items) - 1)
     return _sequence((*items[:at], *items[at + 1 :]))
 
 
@@ -71,10 +72,7 @@ def at(node: OnnxNode) -> Value:
     if (stack := _stacked(node, node[1])) is not None:
         return taken(node, stack, node[1])
     items = _items(node)
-    place = _position(node, 1, len(items), 0)
-    if place >= len(items):
-        node.fail(f"position {place} is outside a sequence of {len(items)}")
-    return items[place]
+    return items[_position(node, 1, len(items), 0, last=len(items) - 1)]
 
 
 def _stacked(node: OnnxNode, position: Value | None) -> Value | None:
