@@ -418,3 +418,12 @@ def test_a_softmax_of_scores_that_are_nearly_zero() -> None:
     x = np.array([[1e-9, 2.0, 3.0], [0.0, -1.0, 1e-8], [1e-6, 0.5, 0.0]], "float32")
     attributes = {**weights, "classlabels_ints": [4, 1, 7], "post_transform": "SOFTMAX_ZERO"}
     _check("LinearClassifier", (x,), attributes, 2)
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.5, 1.0])
+def test_a_threshold_of_integers_need_not_be_whole(threshold: float) -> None:
+    """It was cut to an integer: 0 was not more than -0.5. (onnxruntime has no Binarizer of integers.)"""
+    x = np.array([-1, 0, 1, 2])
+    model = model_of_node("Binarizer", (x,), {"threshold": threshold}, (0,), ["y"], "ai.onnx.ml")
+    for _, (found,) in in_both_languages(model, {"i0": x}):
+        np.testing.assert_array_equal(found, (x > threshold).astype("int64"))

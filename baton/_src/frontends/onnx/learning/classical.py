@@ -48,8 +48,10 @@ def normalizer(node: OnnxNode) -> Value:
 
 
 def binarizer(node: OnnxNode) -> Value:
+    """1 where x is more than the threshold, which need not be whole where x is, else 0."""
     g, x = node.graph, node[0]
-    return g.cast(g.call("greater", x, g.constant(float(node.attr("threshold", 0.0)), x.dtype)), x.dtype)
+    real = x if x.dtype.is_float else g.cast(x, "float64")
+    return g.cast(g.call("greater", real, g.scalar(float(node.attr("threshold", 0.0)), real)), x.dtype)
 
 
 def imputer(node: OnnxNode) -> Value:
