@@ -55,6 +55,15 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("FusedMatMul", (_real(3, 2, 8), _real(2, 8, 4)), {"transBatchA": 1}),
     ("FusedMatMul", (_real(2, 5, 3, 8), _real(4, 2, 5, 8)), {"transB": 1, "transBatchB": 1}),
     ("FusedGemm", (X[0], A[0], _real(4)), {"transB": 1, "activation": "LeakyRelu", "activation_alpha": 0.2}),
+    *(
+        ("FusedGemm", (X[0], A[0]), {"transB": 1, "activation": name, **{f"activation_{k}": v for k, v in given.items()}})
+        for name, given in (
+            ("Elu", {"alpha": 0.3}), ("Selu", {"alpha": 1.5, "gamma": 0.7}), ("Celu", {"alpha": 0.3}), ("Softplus", {}),
+            ("Softsign", {}), ("ThresholdedRelu", {"alpha": 0.3}), ("ScaledTanh", {"alpha": 0.3, "beta": 0.6}),
+            ("ParametricSoftplus", {"alpha": 0.3, "beta": 0.6}),
+        )
+    ),
+    ("FusedConv", (IMAGE, KERNEL), {"activation": "HardSwish"}),
     ("FusedConv", (IMAGE, KERNEL, BIAS), {"activation": "Relu"}),
     ("FusedConv", (IMAGE, KERNEL, BIAS, _real(1, 3, 3, 3)), {"activation": "Relu"}),
     ("FusedConv", (IMAGE, KERNEL), {"activation": "Clip", "activation_params": [-0.5, 0.5]}),
@@ -68,6 +77,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("QLinearLeakyRelu", (*QUANTISED, *SCALES), {"alpha": 0.1}),
     ("QLinearSoftmax", (*QUANTISED, _float(1 / 256), _zero(0)), {"axis": -1, "opset": 13}),
     ("QLinearSoftmax", (*QUANTISED, _float(1 / 256), _zero(0)), {"axis": 1, "opset": 11}),
+    ("QLinearSoftmax", (_bytes(2, 3, 4), *QUANTISED[1:], _float(1 / 256), _zero(0)), {"opset": 11}),  # the last axis
     ("QLinearGlobalAveragePool", (_bytes(1, 3, 4, 4), _float(0.02), _zero(120), *SCALES), {}),
     ("QLinearGlobalAveragePool", (_bytes(1, 4, 4, 3), _float(0.02), _zero(120), *SCALES), {"channels_last": 1}),
     ("QLinearConcat", (*SCALES, *QUANTISED, *OTHER), {"axis": 1}),
@@ -164,8 +174,8 @@ def test_what_onnxruntime_writes_into_the_domain_of_onnx() -> None:
 
 
 def test_an_activation_that_is_not_known_is_refused() -> None:
-    model = _model("FusedConv", (IMAGE, KERNEL), {"activation": "Softsign"})
-    with pytest.raises(baton.DiagnosticError, match="the activation 'Softsign'"):
+    model = _model("FusedConv", (IMAGE, KERNEL), {"activation": "Mish"})
+    with pytest.raises(baton.DiagnosticError, match="the activation 'Mish'"):
         baton.compile(model)
 
 

@@ -25,8 +25,8 @@ def gemm_fast_gelu(node: OnnxNode) -> Value:
 
 
 def fused_matmul_activation(node: OnnxNode) -> Value:
-    names = [f"activation_{n}" for n in ("alpha", "beta", "gamma")]
-    return activated(node, fused_matmul(node), [float(node.attributes[n]) for n in names if n in node.attributes])
+    """activation(alpha * A' B')"""
+    return activated(node, fused_matmul(node))
 
 
 def bias_softmax(node: OnnxNode) -> Value:

@@ -62,7 +62,7 @@ def nhwc_fused_conv(node: OnnxNode) -> Value:
     """activation(convolution + z) with weights laid out as in ONNX's Conv; the activation is optional"""
     found, z = _channels_last(node, node[1]), node.optional(3)
     found = found if z is None else node.graph.call("add", found, z)
-    return activated(node, found, [float(v) for v in node.attr("activation_params", ())])
+    return activated(node, found)
 
 
 def _channels_last(node: OnnxNode, weights: Value) -> Value:

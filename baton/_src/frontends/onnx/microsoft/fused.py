@@ -4,7 +4,6 @@ writes into ONNX's domain. Each follows onnxruntime's documentation of contribut
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,8 @@ from baton._src.frontends.onnx.nn.convolution import conv
 from baton._src.frontends.onnx.nn.normalization import layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.creation import range_, trilu
-from baton._src.frontends.onnx.tensors.elementwise import gelu, hard_sigmoid, leaky_relu, silu_of, swish
+from baton._src.frontends.onnx.tensors.elementwise import ELEMENTWISE, gelu, silu_of, swish
+from baton._src.frontends.onnx.tensors.experimental import EXPERIMENTAL
 from baton._src.frontends.onnx.tensors.index import gather_nd, unique
 from baton._src.frontends.onnx.tensors.matrix import gemm, matmul
 from baton._src.frontends.onnx.tensors.padding import pad
@@ -70,27 +70,36 @@ def _turned(node: OnnxNode, x: Value, name: str) -> Value:
     return x if axes == sorted(axes) else node.graph.transpose(x, axes)
 
 
-def activated(node: OnnxNode, x: Value, numbers: list[float]) -> Value:
-    """`x` after the activation named by the node, with that activation's parameters."""
+ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("HardSwish", "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"), ()),
+    **dict.fromkeys(("Celu", "Elu", "LeakyRelu", "ThresholdedRelu"), ("alpha",)),
+    **dict.fromkeys(("HardSigmoid", "ParametricSoftplus", "ScaledTanh"), ("alpha", "beta")),
+    "Selu": ("alpha", "gamma"), "Clip": ("min", "max"),
+}  # fmt: skip
+"""ONNX's operators that others apply to their results, and the attributes that are their parameters, in order."""
+
+
+def activated(node: OnnxNode, x: Value) -> Value:
+    """`x` after the activation named by the node, whose parameters it gives by name or in the order of `ACTIVATIONS`."""
     name = str(node.attr("activation", ""))
-    named: dict[str, Callable[[], Value]] = {
-        "": lambda: x,
-        "Relu": lambda: node.graph.call("nn.relu", x),
-        "Tanh": lambda: node.graph.call("tanh", x),
-        "Sigmoid": lambda: node.graph.call("sigmoid", x),
-        "LeakyRelu": lambda: leaky_relu(derived(node, x, **dict(zip(("alpha",), numbers)))),
-        "HardSigmoid": lambda: hard_sigmoid(derived(node, x, **dict(zip(("alpha", "beta"), numbers)))),
-        "Clip": lambda: node.graph.call("clip", x, min=numbers[0], max=numbers[1]),
+    if not name:
+        return x
+    if name not in ACTIVATIONS:
+        node.fail(f"the activation {name!r} is not supported", help=f"{', '.join(ACTIVATIONS)} are")
+    numbers = dict(zip(ACTIVATIONS[name], node.attr("activation_params", ())))
+    numbers |= {
+        n: node.attributes[f"activation_{n}"] for n in ACTIVATIONS[name] if f"activation_{n}" in node.attributes
     }
-    if name not in named or (name == "Clip" and len(numbers) < 2):
-        node.fail(f"the activation {name!r} with the numbers {numbers} is not supported")
-    return named[name]()
+    if name == "Clip" and len(numbers) < 2:
+        node.fail("its activation Clip needs two numbers", help="activation_params=[min, max]")
+    plain = replace(derived(node, x, **numbers), opset=10)  # when the bounds of Clip were attributes
+    found = {**ELEMENTWISE, **EXPERIMENTAL}[name](plain)
+    assert isinstance(found, Value)
+    return found
 
 
 def fused_gemm(node: OnnxNode) -> Value:
-    names = [f"activation_{n}" for n in ("alpha", "beta", "gamma")]
-    numbers = [float(node.attributes[n]) for n in names if n in node.attributes]
-    return activated(node, gemm(node), numbers)
+    return activated(node, gemm(node))
 
 
 def fused_conv(node: OnnxNode) -> Value:
@@ -99,7 +108,7 @@ def fused_conv(node: OnnxNode) -> Value:
     z = node.optional(3)
     if z is not None:
         out = node.graph.call("add", out, z)
-    return activated(node, out, [float(v) for v in node.attr("activation_params", ())])
+    return activated(node, out)
 
 
 def simplified_layer_normalization(node: OnnxNode) -> Value:

@@ -66,7 +66,7 @@ def _leaky(node: OnnxNode, x: Value) -> Value:
 
 def _softmax(node: OnnxNode, x: Value) -> Value:
     """ONNX's softmax of the opset named by the attribute: before 13 the axes from `axis` on are flattened."""
-    softmax = replace(derived(node, x, **node.attributes), opset=int(node.attr("opset", 13)))
+    softmax = replace(derived(node, x, **{"axis": -1, **node.attributes}), opset=int(node.attr("opset", 13)))
     found = SOFTMAX["Softmax"](softmax)
     assert isinstance(found, Value)
     return found
