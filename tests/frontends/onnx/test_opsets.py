@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import baton
 from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
@@ -104,3 +104,29 @@ def test_integers_are_shrunk_by_real_numbers(dtype: str) -> None:
 def test_axes_that_count_as_one_may_be_beside_an_empty_one(name: str) -> None:
     model = model_of([helper.make_node(name, ["x"], ["y"], axis=1)], [("x", [0, 4, 3])], opset=12)
     assert np.asarray(baton.compile(model).run({"x": np.zeros((0, 4, 3), "float32")})[0]).shape == (0, 4, 3)
+
+
+@pytest.mark.parametrize(("op", "opset", "others", "attributes", "expected"), [
+    ("Tile", 1, (np.array(2), np.array(1)), {}, np.tile(X, (1, 2, 1, 1))),
+    ("Upsample", 1, (), {"mode": "nearest", "height_scale": 2.0, "width_scale": 3.0}, X.repeat(2, 2).repeat(3, 3)),
+    ("Selu", 1, (), {}, np.float32(1.0507) * np.where(X > 0, X, np.float32(1.6732) * (np.exp(X) - 1))),
+    ("Add", 6, (X[0, :, :, 0],), {"broadcast": 1, "axis": 1}, X + X[:1, :, :, :1]),
+    ("PRelu", 6, (X[0, :, 0, 0],), {}, np.where(X < 0, X * X[:1, :, :1, :1], X)),
+])  # fmt: skip
+def test_as_the_first_opsets_define_it(op: str, opset: int, others: Any, attributes: Any, expected: Any) -> None:
+    """By hand: onnxruntime has no kernels for them."""
+    names = [f"w{k}" for k in range(len(others))]
+    node = helper.make_node(op, ["x", *names], ["y"], **attributes)
+    model = model_of([node], [("x", list(X.shape))], weights=[*map(weight, names, others)], opset=opset)
+    (found,) = baton.compile(model, num_threads=1).run({"x": X})
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("start", "limit", "delta"), [(0, 4100, 1.5), (4100, 0, -2)])
+def test_a_range_of_narrow_floats_is_computed_in_float32(start: float, limit: float, delta: float) -> None:
+    """A float16 does not hold every number of a step beyond 2048."""
+    feed = {n: np.array(v, "float16") for n, v in (("start", start), ("limit", limit), ("delta", delta))}
+    node = helper.make_node("Range", list(feed), ["y"])
+    declared = [(name, ((), TensorProto.FLOAT16)) for name in feed]
+    (found,) = baton.compile(model_of([node], declared, opset=27), num_threads=1).run(feed)
+    np.testing.assert_array_equal(found, np.arange(start, limit, delta, "float32").astype("float16"))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.ir.tensor_info import Dim
 
 PAIRED = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater")
 """Operators of two operands that had `broadcast` and `axis`."""
@@ -57,8 +58,25 @@ def _second_axis(node: OnnxNode) -> None:
 
 
 def _tiled(node: OnnxNode) -> None:
-    if len(node.inputs) > 2:
-        node.fail("Tile of opset 1, which repeats one axis, is not supported", help="convert the model to opset 6")
+    """Opset 1 repeats one axis, which is another operand."""
+    axis = node.constant(2, "axis")
+    if axis is not None:
+        repeats: list[Dim] = [1] * node.rank()
+        repeats[node.place(int(axis.reshape(-1)[0]), node.rank())] = node.size(1, "tiles")
+        node.inputs = [node[0], node.graph.dims(repeats)]
+
+
+def _enlarged(node: OnnxNode) -> None:
+    """Images were scaled by two attributes."""
+    if "height_scale" in node.attributes:
+        rows, columns = (float(node.needed(f"{name}_scale")) for name in ("height", "width"))
+        node.attributes["scales"] = [*[1.0] * (node.rank() - 2), rows, columns]
+
+
+def _rounded_constants(node: OnnxNode) -> None:
+    """Both constants had four decimals."""
+    if node.opset < 6:
+        node.attributes = {"alpha": 1.6732, "gamma": 1.0507, **node.attributes}
 
 
 def _paddings(node: OnnxNode) -> None:
@@ -86,5 +104,6 @@ def _numbered(node: OnnxNode) -> None:
 
 _CHANGES: dict[str, Callable[[OnnxNode], None]] = {
     **dict.fromkeys(PAIRED, _aligned), "PRelu": _slope, "Dropout": _infers, "BatchNormalization": _infers,
-    "Concat": _second_axis, "Tile": _tiled, "Pad": _paddings, "Cast": _numbered,
+    "Concat": _second_axis, "Tile": _tiled, "Pad": _paddings, "Cast": _numbered, "Upsample": _enlarged,
+    "Selu": _rounded_constants,
 }  # fmt: skip

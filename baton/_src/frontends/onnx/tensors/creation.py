@@ -10,9 +10,10 @@ import numpy as np
 from baton._src.frontends.graph_builder.folding import is_large
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
+from baton._src.frontends.onnx.narrow import wide
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import FLOAT64, INT64
 
 
 def constant(node: OnnxNode) -> Value:
@@ -57,7 +58,7 @@ def range_(node: OnnxNode) -> Value:
     counted = dtype if dtype.is_int else INT64
     if delta < 0:  # as many as lie the other way, counted down
         steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=counted)
-        return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), g.cast(steps, dtype))
+        return g.cast(g.call("subtract", g.cast(g.reshape(node[0], ()), counted), steps), dtype)
     return g.cast(g.call("arange", start=start, stop=limit, step=delta, dtype=counted), dtype)
 
 
@@ -87,17 +88,17 @@ def _ends(node: OnnxNode) -> tuple[Any, Any, int] | None:
 
 def _counted_range(node: OnnxNode) -> Value:
     """start + delta * (0, 1, ...) as often as a run finds: of floats, and where the step's sign is not known."""
-    g, wide = node.graph, "float64"
-    start, limit, delta = (g.reshape(node[k], ()) for k in range(3))
-    span = g.call("subtract", g.cast(limit, wide), g.cast(start, wide))
-    count = g.call("ceil", g.call("divide", span, g.cast(delta, wide)))
-    count = g.call("maximum", count, g.constant(0.0, wide))
-    endless = g.call("equal", g.cast(delta, wide), g.constant(0.0, wide))  # a size of -1 is an error
-    lengths = g.numbers(g.cast(g.call("where", endless, g.constant(-1.0, wide), count), INT64))
+    g = node.graph
+    start, limit, delta = (g.reshape(wide(node, node[k]), ()) for k in range(3))
+    span = g.call("subtract", g.cast(limit, FLOAT64), g.cast(start, FLOAT64))
+    count = g.call("ceil", g.call("divide", span, g.cast(delta, FLOAT64)))
+    count = g.call("maximum", count, g.constant(0.0, FLOAT64))
+    endless = g.call("equal", g.cast(delta, FLOAT64), g.constant(0.0, FLOAT64))  # a size of -1 is an error
+    lengths = g.numbers(g.cast(g.call("where", endless, g.constant(-1.0, FLOAT64), count), INT64))
     if lengths is None:
         node.fail("the range depends on values known only at run time", code="onnx-dynamic")
     steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)
-    return g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta))
+    return g.cast(g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta)), node[0].dtype)
 
 
 def trilu(node: OnnxNode) -> Value:
