@@ -12,6 +12,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Input, OpDef
 from baton._src.ops.arguments import (
@@ -55,8 +57,9 @@ class Maker:
         return relay_constant(value, dtype) if self.language == "relay" else relax_constant(value, dtype)
 
     def full_like(self, x: Any, value: float) -> Any:
-        """A tensor like `x` with `value` everywhere."""
-        return self.op("full_like", x, self.const(float(value), "float32"))
+        """A tensor like `x` with `value` everywhere; a number of 64 bits only where 32 do not hold it."""
+        dtype = "float32" if float(np.float32(value)) == value else "float64"
+        return self.op("full_like", x, self.const(value, dtype))
 
     def tuple(self, *fields: Any) -> Any:
         """(fields...)"""

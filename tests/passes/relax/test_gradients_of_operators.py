@@ -77,3 +77,25 @@ def test_softplus_is_linear_above_its_threshold() -> None:
     x = np.array([-1, 0.25, 0.75, 3], "float32")
     _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 4)], build)), "main_adjoint", x)
     same_values(grad, np.where(2 * x > 1, 1, 1 / (1 + np.exp(-2 * x))))
+
+
+def test_means_of_more_elements_than_sixteen_bits_count() -> None:
+    """The count was infinite, so that nothing moved."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.mean(x)
+
+    module = program([tensor("x", 300, 300, dtype="float16")], build)
+    _, (grad,) = evaluate(Gradient("main")(module), "main_adjoint", np.zeros((300, 300), "float16"))
+    np.testing.assert_allclose(grad, 1 / 90_000, rtol=1e-2)
+
+
+def test_gradients_in_64_bits_are_as_exact() -> None:
+    """Factors as 2 / sqrt(pi) were written with 32 bits."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.erf(x)))
+
+    x = np.array([-1.25, 0.5])
+    _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 2, dtype="float64")], build)), "main_adjoint", x)
+    np.testing.assert_allclose(grad, 2 / np.sqrt(np.pi) * np.exp(-x * x), rtol=1e-14)

@@ -230,21 +230,25 @@ def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> li
     return [spread(b, attributes, args[0], grad)]
 
 
-def counted(b: Any, attributes: Any, x: Any) -> Any:
-    """How many elements of `x` each fold takes, to divide by: a number where its dims are, else ones are counted."""
+def shared(b: Any, attributes: Any, x: Any, value: Any, less: int = 0) -> Any:
+    """`value` divided by how many elements of `x` each fold takes, `less` some: a number where its dims are, else ones
+    are counted. The number is 1 / count: sixteen bits hold no count above 65504.
+    """
     info = x.struct_info
     axes = folded_axes(info.ndim, attributes)
     dims = [info.shape[a] if isinstance(info.shape, ShapeExpr) else None for a in axes]
     known = [d.value for d in dims if isinstance(d, IntImm)]
     if len(known) == len(axes):
-        return b.const(float(math.prod(known)), info.dtype)
-    return b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+        with np.errstate(divide="ignore"):
+            share = np.divide(1.0, math.prod(known) - less)
+        return b.op("multiply", value, b.const(float(share), info.dtype))
+    count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+    return b.op("divide", value, b.op("subtract", count, b.full_like(count, less)) if less else count)
 
 
 def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     x = args[0]
-    handed = spread(b, attributes, x, grad)
-    return [b.op("divide", handed, counted(b, attributes, x))]
+    return [shared(b, attributes, x, spread(b, attributes, x, grad))]
 
 
 def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:

@@ -22,11 +22,11 @@ from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
     count_of,
-    counted,
     fold_compute,
     fold_samples,
     folded_axes,
     infer_fold,
+    shared,
     spread,
 )
 from baton._src.ops.samples import Arr, Sample
@@ -47,10 +47,8 @@ def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
         return [b.full_like(x, 0)]
     mean = given[0] if given else b.op("mean", x, axis=axes, keepdims=True)
     centred = b.op("subtract", x, mean)
-    count = counted(b, attributes, x)
-    if getattr(attributes, "unbiased", False):
-        count = b.op("subtract", count, b.full_like(count, 1))
-    slope = b.op("divide", b.op("add", centred, centred), count)
+    less = int(getattr(attributes, "unbiased", False))
+    slope = shared(b, attributes, x, b.op("add", centred, centred), less)
     to_x = b.op("multiply", slope, spread(b, attributes, x, grad))
     return [to_x, *(b.op("negative", b.op("sum", to_x, axis=axes, keepdims=True)) for _ in given)]
 
