@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, store, when
+from baton._src.ops.loop_nests import both, let, load, store
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt, While
@@ -26,21 +26,37 @@ class Heap:
     """A buffer of int64, and the place in it where the node that sinks is kept."""
 
     def sink(self, start: Any, size: Any) -> Stmt:
-        """Exchange the element at a node with that of a child, among `size` nodes, until none belongs above it."""
+        """Let the element at a node sink to where it belongs, among `size` nodes.
+
+        Down to a leaf first, always where the upper child was, then up again: the way back is short, since elements
+        that sink come from the leaves, and no step down is a branch that the processor has to guess.
+        """
+        return let("sunk", self.at(start), lambda sunk: both(self._down(start, size), self._up(start, sunk)))
+
+    @property
+    def _node(self) -> Any:
+        return load(*self.cursor)
+
+    def _go_to(self, node: Any) -> Stmt:
         buffer, slot = self.cursor
-        node, one = load(buffer, slot), k.index(1)
+        return store(buffer, [slot], node)
 
-        def exchange(child: Any, upper: Any, lower: Any) -> Stmt:
-            down = both(self.put(node, lower), self.put(child, upper), store(buffer, [slot], child))
-            return when(self.is_above(lower, upper), down, store(buffer, [slot], size))
+    def _down(self, start: Any, size: Any) -> Stmt:
+        """Move children up, from a node down to a leaf, where the cursor stays."""
+        one = k.index(1)
+        left = self._node * k.index(2) + one
 
-        def compare(child: Any) -> Stmt:
-            return let("u", self.at(node), lambda u: let("l", self.at(child), lambda below: exchange(child, u, below)))
-
-        def child_above(left: Any) -> Stmt:
+        def step(left: Any) -> Stmt:
             # Without a right child, the left one is compared with itself: that costs no branch.
             right = k.minimum(left + one, size - one)
-            return let("child", k.select(self.is_above(self.at(right), self.at(left)), right, left), compare)
+            child = k.select(self.is_above(self.at(right), self.at(left)), right, left)
+            return let("child", child, lambda n: both(self.put(self._node, self.at(n)), self._go_to(n)))
 
-        left = node * k.index(2) + one
-        return both(store(buffer, [slot], start), While(tir.LT(left, size), let("left", left, child_above)))
+        return both(self._go_to(start), While(tir.LT(left, size), let("left", left, step)))
+
+    def _up(self, start: Any, element: Any) -> Stmt:
+        """Move elements down, from the cursor on, that do not belong above `element`, which takes the last one's place."""
+        parent = k.maximum(self._node - k.index(1), k.index(0)) // k.index(2)
+        rises = tir.And(self._node > start, self.is_above(element, self.at(parent)))
+        move = let("parent", parent, lambda n: both(self.put(self._node, self.at(n)), self._go_to(n)))
+        return both(While(rises, move), self.put(self._node, element))

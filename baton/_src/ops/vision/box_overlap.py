@@ -78,16 +78,23 @@ class KeptBoxes:
 
     def unless_near(self, box: Any, is_near: Callable[..., Any], otherwise: Stmt) -> Stmt:
         """`otherwise`, unless a box that stays is near: `is_near(its overlap with box, its other columns...)`."""
-        lane, at = Var("lane", "int64"), load(self.numbers, _LOOKED_AT)
-        columns = [load(self.columns, k.index(n), at + lane) for n in range(int(self.columns.shape[0]))]
-        tests = [at + lane < self.count, is_near(_share(columns, box), *columns[len(SIDES) :])]
-        flag = k.select(k.all_of(tests), k.const(1, "int32"), k.const(0, "int32"))
-        compare = For(lane, _ZERO, k.index(LANES), ForKind.VECTORIZED, store(self.near, [lane], flag))
-        found = sum((load(self.near, k.index(n)) for n in range(1, LANES)), load(self.near, _ZERO))
-        following = k.select(found > k.const(0, "int32"), k.index(-1), at + k.index(LANES))
-        look = both(compare, store(self.numbers, [_LOOKED_AT], following))
-        some_left = k.tir.And(at >= _ZERO, at < self.count)
-        return both(store(self.numbers, [_LOOKED_AT], _ZERO), While(some_left, look), when(at >= _ZERO, otherwise))
+        place = load(self.numbers, _LOOKED_AT)
+
+        def look(at: Any) -> Stmt:
+            lane = Var("lane", "int64")
+            columns = [load(self.columns, k.index(n), at + lane) for n in range(int(self.columns.shape[0]))]
+            tests = [at + lane < self.count, is_near(_share(columns, box), *columns[len(SIDES) :])]
+            flag = k.select(k.all_of(tests), k.const(1, "int32"), k.const(0, "int32"))
+            compare = For(lane, _ZERO, k.index(LANES), ForKind.VECTORIZED, store(self.near, [lane], flag))
+            found = sum((load(self.near, k.index(n)) for n in range(1, LANES)), load(self.near, _ZERO))
+            following = k.select(found > k.const(0, "int32"), k.index(-1), at + k.index(LANES))
+            return both(compare, store(self.numbers, [_LOOKED_AT], following))
+
+        some_left = k.tir.And(place >= _ZERO, place < self.count)
+        last = k.index(self.columns.shape[1]) - k.index(LANES)
+        inside = k.maximum(k.minimum(place, last), _ZERO)  # it is, but says so: nothing is checked, vectors are loaded
+        walk = While(some_left, look(inside))
+        return both(store(self.numbers, [_LOOKED_AT], _ZERO), walk, when(place >= _ZERO, otherwise))
 
 
 def overlap_of_arrays(one: Any, other: Any) -> Any:
