@@ -80,7 +80,7 @@ ACTIVATIONS: dict[str, tuple[str, ...]] = {
 
 
 def activated(node: OnnxNode, x: Value) -> Value:
-    """`x` after the activation named by the node, whose parameters it gives by name or in the order of `ACTIVATIONS`."""
+    """`x` after the activation that the node names, whose parameters it gives by name, or in order."""
     name = str(node.attr("activation", ""))
     if not name:
         return x
