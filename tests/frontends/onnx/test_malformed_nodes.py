@@ -44,7 +44,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     }, "its ngram_indexes hold -1"),
     ("MatMulInteger", ["z", "b", "a"], [("z", ((3,), BYTES)), ("b", ((3, 4), BYTES)), ("a", ((2, 3), BYTES))], {},
      "its zero point is int8"),
-    ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the imaginary parts"),
+    ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
     ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),

@@ -56,11 +56,10 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("FusedMatMul", (_real(2, 5, 3, 8), _real(4, 2, 5, 8)), {"transB": 1, "transBatchB": 1}),
     ("FusedGemm", (X[0], A[0], _real(4)), {"transB": 1, "activation": "LeakyRelu", "activation_alpha": 0.2}),
     *(
-        ("FusedGemm", (X[0], A[0]), {"transB": 1, "activation": name, **{f"activation_{k}": v for k, v in given.items()}})
-        for name, given in (
-            ("Elu", {"alpha": 0.3}), ("Selu", {"alpha": 1.5, "gamma": 0.7}), ("Celu", {"alpha": 0.3}), ("Softplus", {}),
-            ("Softsign", {}), ("ThresholdedRelu", {"alpha": 0.3}), ("ScaledTanh", {"alpha": 0.3, "beta": 0.6}),
-            ("ParametricSoftplus", {"alpha": 0.3, "beta": 0.6}),
+        ("FusedGemm", (X[0], A[0]), {"transB": 1, "activation": name, **{f"activation_{n}": 0.6 for n in numbers}})
+        for name, numbers in (
+            ("Elu", ["alpha"]), ("Selu", ["alpha", "gamma"]), ("Celu", ["alpha"]), ("Softplus", []), ("Softsign", []),
+            ("ThresholdedRelu", ["alpha"]), ("ScaledTanh", ["alpha", "beta"]), ("ParametricSoftplus", ["alpha", "beta"]),
         )
     ),
     ("FusedConv", (IMAGE, KERNEL), {"activation": "HardSwish"}),
