@@ -59,7 +59,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         ("FusedGemm", (X[0], A[0]), {"transB": 1, "activation": name, **{f"activation_{n}": 0.6 for n in numbers}})
         for name, numbers in (
             ("Elu", ["alpha"]), ("Selu", ["alpha", "gamma"]), ("Celu", ["alpha"]), ("Softplus", []), ("Softsign", []),
-            ("ThresholdedRelu", ["alpha"]), ("ScaledTanh", ["alpha", "beta"]), ("ParametricSoftplus", ["alpha", "beta"]),
+            ("ThresholdedRelu", ["alpha"]), ("ScaledTanh", ["alpha", "beta"]),
+            ("ParametricSoftplus", ["alpha", "beta"]),
         )
     ),
     ("FusedConv", (IMAGE, KERNEL), {"activation": "HardSwish"}),
