@@ -280,10 +280,11 @@ def test_an_empty_list_of_axes_is_all_of_them(name: str) -> None:
     """Relax and NumPy fold nothing then."""
     x = relay.var("x", shape=(2, 3))
     empty: list[Any] = [(), []]
+    call = relay.transform.InferTypeLocal
     for axis in empty:
-        call = relay.transform.InferTypeLocal
         whole, kept = (getattr(relay, name)(x, axis=axis, keepdims=keepdims) for keepdims in (False, True))
         assert (call(whole).concrete_shape, call(kept).concrete_shape) == ((), (1, 1))
+    for axis in (*empty, None):
         assert call(getattr(relay, name)(x, axis=axis, exclude=True)).concrete_shape == ()
     text = f"fn(%x: Tensor[(2, 3), float32]) {{ {name}(%x, axis=[]) }}"
     assert relay.parse_expr(text).body.checked_type.concrete_shape == ()

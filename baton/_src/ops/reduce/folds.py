@@ -1,9 +1,9 @@
 """Folds over axes: sum, mean, prod, max, min, all, any. Rows become OpDefs.
 
 `axis` None folds everything (in Relay an empty list does, too); `keepdims` leaves folded axes with extent 1; Relay's
-`exclude` folds the axes *not* named. Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in
-float32. The largest of no elements is the least value there is (-inf of floats), the smallest the greatest. Source:
-facts relax-ops-passes-vm §1, relay-language §6 level 4.
+`exclude` folds the axes *not* named: where none is, everything. Dtype kept (mean of integers truncates); sums of 16-bit
+floats are kept in float32. The largest of no elements is the least value there is (-inf of floats), the smallest the
+greatest. Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ class ReduceAttrs(Attrs):
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))
         set_attr(self, "keepdims", bool(self.keepdims))
+        set_attr(self, "exclude", bool(self.exclude and self.axis is not None))
 
     @classmethod
     def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Relay folds all axes where the list of them is empty; Relax and NumPy none."""
         is_empty = isinstance(given.get("axis"), Sequence) and not given["axis"]
-        return {**given, "axis": None, "exclude": False} if is_empty else given
+        return {**given, "axis": None} if is_empty else given
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ class Row:
 def folded_axes(ndim: int, attributes: Any) -> tuple[int, ...]:
     """The axes that are folded, in order."""
     if attributes.axis is None:
-        named = tuple(range(ndim))
-        return named if not attributes.exclude else ()
+        return tuple(range(ndim))
     named = tuple(from_front(a, ndim) for a in as_axes(attributes.axis) or ())
     if attributes.exclude:
         return tuple(a for a in range(ndim) if a not in named)
@@ -76,7 +76,7 @@ def infer_fold(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
     a = call.attrs
     if x.ndim < 0:
-        rank = 0 if a.axis is None and not a.keepdims and not a.exclude else -1
+        rank = 0 if a.axis is None and not a.keepdims else -1
         return TensorInfo(() if rank == 0 else None, x.dtype, rank, x.vdevice)
     if a.axis is not None:
         normal_axes(call, as_axes(a.axis) or (), x.ndim)
