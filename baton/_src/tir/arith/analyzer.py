@@ -31,6 +31,7 @@ from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
+from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.arith.proofs import is_nonnegative
 from baton._src.tir.expr import IntImm, IterVar, Var
@@ -87,10 +88,11 @@ class Analyzer:
             return None
         if a is b:
             return True
-        gap = self._gap(a, b)
+        dtype = next((side.dtype for side in (a, b) if not isinstance(side, int) and is_index(side.dtype)), INT64)
+        gap = joins.recombine(self._ctx, p.subtract(self._poly(a), self._poly(b)), dtype)
         number = p.as_constant(gap)
         if number is None:
-            number = p.as_constant(conditions.is_zero(self._ctx, gap, INT64))
+            number = p.as_constant(conditions.is_zero(self._ctx, gap, dtype))
             if number is None:
                 number = 1 if not self._without_remainders(gap) else None
             return None if number is None else bool(number)
@@ -166,9 +168,6 @@ class Analyzer:
     def _poly(self, expr: Any) -> Poly:
         return p.constant(expr) if isinstance(expr, int) else canonical(self._ctx, operators.convert(expr))
 
-    def _gap(self, a: Any, b: Any) -> Poly:
-        return joins.recombine(self._ctx, p.subtract(self._poly(a), self._poly(b)))
-
     def _without_remainders(self, poly: Poly) -> Poly:
         """Every x % c written as x - c * (x // c): two forms of one value cancel."""
         for _ in range(8):
@@ -208,15 +207,22 @@ class Analyzer:
     def bind(self, var: Var | IterVar, expr: Any, allow_override: bool = True) -> None:
         """Note that `var` ranges over a `Range` (taken not to be empty) or equals an expression."""
         given = var.var if isinstance(var, IterVar) else var
-        index = self.atom(given)
-        facts = self._ctx.facts
-        for known in (facts.bounds, facts.lower, facts.upper, facts.definitions, facts.modular):
-            known.pop(index, None)
+        self.unbind(given)
+        index, facts = self.atom(given), self._ctx.facts
         if isinstance(expr, Range):
             self._bind_range(index, self._poly(expr.min), self._poly(expr.extent))
         else:
             facts.definitions[index] = self._poly(expr)
         self._ctx.forget()
+
+    def unbind(self, var: Var) -> None:
+        """Drop what is known of a variable: it is another one from here on."""
+        index, facts = self.atom(var), self._ctx.facts
+        of_variables = (facts.bounds, facts.lower, facts.upper, facts.definitions, facts.modular)
+        if any(index in known for known in of_variables):
+            for known in of_variables:
+                known.pop(index, None)
+            self._ctx.forget()
 
     def _bind_range(self, index: int, begin: Poly, extent: Poly) -> None:
         facts = self._ctx.facts

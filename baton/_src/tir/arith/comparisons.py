@@ -31,7 +31,7 @@ def comparison(ctx: Context, node: Any) -> Poly:
         case tir.EQ():
             return conditions.is_zero(ctx, p.subtract(a, b), dtype)
         case tir.NE():
-            return conditions.negation(ctx, conditions.is_zero(ctx, p.subtract(a, b), dtype), dtype)
+            return conditions.negation(ctx, conditions.is_zero(ctx, p.subtract(a, b), dtype))
         case tir.LT():
             gap = p.shift(p.subtract(b, a), -1)
         case tir.LE():
@@ -62,7 +62,7 @@ def logical(ctx: Context, node: Any) -> Poly:
 
 def negated(ctx: Context, node: tir.Not) -> Poly:
     """`not`."""
-    return opaque(ctx, node) if node.dtype.lanes > 1 else conditions.negation(ctx, ctx.memo[node.a], node.dtype)
+    return opaque(ctx, node) if node.dtype.lanes > 1 else conditions.negation(ctx, ctx.memo[node.a])
 
 
 def select(ctx: Context, node: Any) -> Poly:

@@ -6,10 +6,12 @@ A condition is the polynomial 1 (holds), 0 (does not) or one atom of kind `ge0`,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import operators
 from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.atoms import Atom
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
@@ -81,7 +83,7 @@ def _known(ctx: Context, index: int) -> Poly:
     return p.atom(index) if decided is None else ONE if decided else ZERO
 
 
-def negation(ctx: Context, condition: Poly, dtype: DataType) -> Poly:
+def negation(ctx: Context, condition: Poly) -> Poly:
     """The condition does not hold."""
     number = p.as_constant(condition)
     if number is not None:
@@ -91,14 +93,14 @@ def negation(ctx: Context, condition: Poly, dtype: DataType) -> Poly:
         return atom.args[0]
     if atom.kind == "ge0":
         operand = p.shift(p.scale(atom.args[0], -1), -1)
-        return at_least_zero(ctx, operand, _dtype_of(ctx, operand, dtype))
+        return at_least_zero(ctx, operand, _compared_dtype(atom))
     if atom.kind in ("and", "or"):
-        parts = [negation(ctx, a, dtype) for a in atom.args]
+        parts = [negation(ctx, a) for a in atom.args]
         return combination(ctx, "or" if atom.kind == "and" else "and", parts)
 
     def make() -> PrimExpr:
         if atom.kind == "eq0":
-            left, right = _sides(ctx, atom.args[0], _dtype_of(ctx, atom.args[0], dtype))
+            left, right = _sides(ctx, atom.args[0], _compared_dtype(atom))
             return operators.not_equal(left, right)
         return operators.logical_not(atom.expr)
 
@@ -160,10 +162,11 @@ def _complement(ctx: Context, index: int) -> int | None:
 # --------------------------------------------------------------------------------------------- expressions
 
 
-def _dtype_of(ctx: Context, poly: Poly, default: DataType) -> DataType:
-    """The widest dtype among the atoms."""
-    dtypes = [ctx.atoms[i].dtype for i in p.atoms_of(poly)]
-    return max(dtypes, key=lambda d: d.bits) if dtypes else default
+def _compared_dtype(atom: Atom) -> DataType:
+    """What a comparison is computed in. Its terms may be narrower (bytes, bools), and their sums would wrap there."""
+    comparison: Any = atom.expr
+    dtype: DataType = comparison.a.dtype
+    return dtype
 
 
 def _sides(ctx: Context, poly: Poly, dtype: DataType) -> tuple[PrimExpr, PrimExpr]:
