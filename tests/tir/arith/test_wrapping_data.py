@@ -131,3 +131,15 @@ def test_the_end_of_a_loop_that_is_read_from_memory_may_change_inside() -> None:
                 B[j] = 2
 
     assert outcome(simplify(shrinking)) == outcome(shrinking) == [1, 1, 2, 2, 2] + [0] * 7
+
+
+def test_vectors_of_data_wrap() -> None:
+    """Guards quotients of vectors: (a * 4 + b) // 4 is not a + b // 4 where the product wraps."""
+    a, b, i = tir.decl_buffer((12,), "int32", "A"), tir.decl_buffer((12,), "int32", "B"), tir.Var("i", "int32")
+    x, y = tir.Var("x", "handle"), tir.Var("y", "handle")
+    sums = tir.Broadcast(a[i], 4) * tir.Broadcast(ops.const(4), 4) + tir.Broadcast(ops.const(8), 4)
+    body = tir.For(
+        i, 0, 3, tir.ForKind.SERIAL, tir.BufferStore(b, sums // tir.Broadcast(ops.const(4), 4), [tir.Ramp(i * 4, 1, 4)])
+    )
+    func = tir.PrimFunc([x, y], body, None, {x: a, y: b})
+    assert outcome(simplify(func)) == outcome(func)

@@ -39,8 +39,17 @@ def vector(ctx: Context, node: Any) -> Poly:
         return _interned(ctx, Vector(ctx.memo[node.value], ZERO), node.dtype)
     a, b = (_vector_of(ctx, ctx.memo[part]) for part in (node.a, node.b))
     rule = _RULES.get(type(node))
-    found = rule(ctx, a, b, dtype, lanes) if rule is not None and a is not None and b is not None else None
+    if rule is None or a is None or b is None or not _is_exact(ctx, node, a, b):
+        return opaque(ctx, node)
+    found = rule(ctx, a, b, dtype, lanes)
     return opaque(ctx, node) if found is None else _interned(ctx, found, node.dtype)
+
+
+def _is_exact(ctx: Context, node: Any, *parts: Vector) -> bool:
+    """Whether no lane can overflow before it is divided or compared; sums and products may."""
+    if isinstance(node, tir.Add | tir.Sub | tir.Mul):
+        return True
+    return not ctx.atoms.wraps or not any(ctx.atoms.has_data(form) for part in parts for form in part)
 
 
 def _interned(ctx: Context, found: Vector, dtype: DataType) -> Poly:
