@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import Range
+from baton._src.ir.traverse import post_order
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import IntSet, eval_set
@@ -35,12 +36,17 @@ def estimate_region_strict_bound(
     prover = Analyzer()
     sets: list[IntSet] = []
     for index, part in zip(found.indices, region):
-        last = ops.subtract(part.extent, 1)
-        for arg in index.args:  # steps wider than the part leave holes
-            if not prover.prove(ops.build("less_equal", arg.scale, part.extent)):
+        if any(node in var_dom for node in post_order(part.extent)):
+            return None
+        first, last = index.base, ops.add(index.base, ops.subtract(part.extent, 1))
+        for arg in index.args:
+            is_rising = prover.prove(ops.greater_equal(arg.scale, 0))
+            step = arg.scale if is_rising else ops.negative(arg.scale)
+            if not prover.prove(ops.all(step >= 0, step <= part.extent)):  # wider steps than the part leave holes
                 return None
-            last = ops.add(last, ops.multiply(ops.subtract(arg.extent, 1), arg.scale))
-        sets.append(IntSet(index.base, prover.simplify(ops.add(index.base, last))))
+            way = ops.multiply(ops.subtract(arg.extent, 1), arg.scale)
+            first, last = (first, ops.add(last, way)) if is_rising else (ops.add(first, way), last)
+        sets.append(IntSet(prover.simplify(first), prover.simplify(last)))
     return sets
 
 

@@ -121,6 +121,17 @@ def test_regions_that_loops_cover() -> None:
     assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (0, 187)
 
 
+def test_regions_that_fall_or_grow() -> None:
+    """Guards loops that count down, whose first place was taken to be the least, and parts as long as a loop says."""
+    falling = [Range(ops.convert(30 - F), literal(1))]
+    (box,) = region_bounds.estimate_region_strict_bound(falling, FLAT) or ()
+    assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (7, 30)
+    growing = [Range(ops.convert(F * 2), ops.convert(F + 2))]
+    assert region_bounds.estimate_region_strict_bound(growing, FLAT) is None
+    (box,) = region_bounds.estimate_region_upper_bound(growing, FLAT)
+    assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (0, 70)
+
+
 def test_maps_are_made_of_numbers_of_python() -> None:
     """Guards constructors that scripts call with integers: they become literals of the iterator's dtype."""
     wide = Var("w", "int64")
