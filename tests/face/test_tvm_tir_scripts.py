@@ -178,6 +178,8 @@ def test_what_arithmetic_says() -> None:
     assert str(arith.deduce_bound(x, x + 3 < 10, {}, {}).max_value) == "6"
     assert str(arith.deduce_bound(x, x + y < 10, {}, {y: arith.IntervalSet(0, 4)}).max_value) == "5"
     assert arith.deduce_bound(x, x * x < 10, {}, {}).is_nothing()
+    range_of_y = arith.IntervalSet(1, 3)
+    assert arith.deduce_bound(x, x * y <= 10, {y: range_of_y}, {y: range_of_y}).is_nothing()  # 10 // y is no bound
     analyzer = arith.Analyzer()
     analyzer.update(y, arith.ConstIntBound(2, 5))
     found = analyzer.int_set(x + y, {x: arith.IntervalSet(0, arith.pos_inf())})

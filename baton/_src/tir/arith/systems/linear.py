@@ -117,6 +117,8 @@ def deduce_bound(
         if not parts:
             return nothing
         coefficient, base = parts
+        if any(node in relax_map for node in post_order(coefficient)):
+            return nothing
         if set(relax_map) & {n for n in post_order(base) if isinstance(n, Var)}:
             least = values_of(analyzer, base, relax_map).min
             if least is None:
