@@ -40,7 +40,9 @@ def test_numbers_may_stand_first() -> None:
         ("int32", "int64", "int64"),
         ("int8", "int32", "int32"),
         ("uint8", "int32", "int32"),
-        ("uint32", "int32", "int32"),
+        ("uint32", "int32", "uint32"),
+        ("int8", "uint32", "uint32"),
+        ("uint32", "int64", "int64"),
         ("float16", "float32", "float32"),
         ("float16", "bfloat16", "float32"),
         ("int64", "float16", "float16"),
@@ -193,3 +195,18 @@ def test_long_chains_evaluate_without_recursion() -> None:
     for _ in range(3_000):
         deep = fn.tanh(tir.Min(deep, F32) * 1.5)
     assert np.isfinite(evaluate(deep, {F32: np.float32(0.5)}))
+
+
+def test_literals_stand_for_the_nearest_number_of_their_dtype() -> None:
+    """Guards folds of numbers that a dtype does not have: they compared, and were widened, unrounded."""
+    assert (FloatImm("float32", 16777217.0) == FloatImm("float32", 16777216.0)).value == 1
+    assert ops.cast("float64", FloatImm("float32", 0.1)).value == float(np.float32(0.1))
+    assert ops.cast("int32", ops.cast("float32", IntImm("int32", 16777217))).value == 16777216
+    assert ops.const(0.1, "float32").value == 0.1  # what is written stays as it is
+
+
+def test_constants_take_the_type_of_a_numpy_number() -> None:
+    """Guards `const` of NumPy's numbers and of floats beyond float32, which TVM keeps."""
+    assert ops.const(np.float64(1.5)).dtype == ops.const(1e39).dtype == "float64"
+    assert ops.const(np.int8(3)).dtype == "int8"
+    assert ops.const(1.5).dtype == "float32"

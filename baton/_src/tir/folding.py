@@ -85,17 +85,23 @@ def fold_arithmetic(name: str, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         on_floats = _ON_FLOATS.get(name)
         if on_floats is None or (name == "divide" and b.value == 0):
             return None
-        kind = a.dtype.numpy.type
         with np.errstate(all="ignore"):
-            return FloatImm(a.dtype, float(on_floats(kind(a.value), kind(b.value))))
+            return FloatImm(a.dtype, float(on_floats(_rounded(a), _rounded(b))))
     return None
 
 
 def fold_comparison(name: str, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """A comparison of two literals of one dtype."""
     if isinstance(a, (IntImm, FloatImm)) and isinstance(b, (IntImm, FloatImm)):
-        return IntImm(BOOL, int(_COMPARE[name](a.value, b.value)))
+        x, y = (_rounded(one) if isinstance(one, FloatImm) else one.value for one in (a, b))
+        return IntImm(BOOL, int(_COMPARE[name](x, y)))
     return None
+
+
+def _rounded(literal: FloatImm) -> Any:
+    """The number a literal stands for: the nearest one that its dtype has, to the one that was written."""
+    with np.errstate(over="ignore"):
+        return literal.dtype.numpy.type(literal.value)
 
 
 def fold_shift(name: str, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -110,9 +116,9 @@ def fold_cast(dtype: DataType, value: PrimExpr) -> PrimExpr | None:
     """A literal converted to a scalar `dtype`: wrapping, truncating or rounding as the machine does."""
     if not isinstance(value, (IntImm, FloatImm)) or dtype.lanes != 1:
         return None
-    number = value.value
+    number = float(_rounded(value)) if isinstance(value, FloatImm) else value.value
     if dtype.is_float:
-        return FloatImm(dtype, number)
+        return FloatImm(dtype, number) if float(number) == number or number != number else None
     if not math.isfinite(number):
         return None
     if dtype.is_bool:

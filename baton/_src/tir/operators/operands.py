@@ -1,19 +1,21 @@
 """Operands of scalar operators: Python numbers become literals, and two operands get one dtype.
 
-As in TVM, a Python number takes the other operand's dtype if it fits there. Otherwise the wider integer, the wider
-float, or the float of a pair wins, and a scalar is broadcast to a vector's lanes.
+As in TVM, a Python number takes the other operand's dtype if it fits there. Otherwise the wider integer (of two of one
+width the unsigned one), the wider float, or the float of a pair wins, and a scalar is broadcast to a vector's lanes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir.expr import IterVar, literal
 from baton._src.tir.folding import fold_cast
-from baton._src.values.dtype import BOOL, INT32, INT64, DataType
+from baton._src.values.dtype import BOOL, FLOAT32, FLOAT64, INT32, INT64, DataType
 
 _SCALARS = (PrimExpr, IterVar, bool, int, float)
 
@@ -103,7 +105,7 @@ def common_dtype(a: DataType, b: DataType) -> DataType | None:
         return a if a.bits >= b.bits else b
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a
-    return DataType(f"int{max(a.bits, b.bits)}").with_lanes(a.lanes)
+    return max(a, b, key=lambda one: (one.bits, one.kind == "uint"))
 
 
 def cast(dtype: object, value: Any) -> PrimExpr:
@@ -123,5 +125,9 @@ def cast(dtype: object, value: Any) -> PrimExpr:
 
 
 def const(value: Any, dtype: object | None = None) -> PrimExpr:
-    """A literal of `dtype` (default int32, float32 or bool, by the Python number)."""
+    """A literal of `dtype` (default: that of a NumPy number; else int32, float32 or bool, wider if it does not fit)."""
+    if dtype is None and isinstance(value, np.generic):
+        dtype = value.dtype
+    elif dtype is None and isinstance(value, float) and not abs(value) <= FLOAT32.largest_float:
+        dtype = FLOAT64
     return convert(value) if dtype is None else cast(dtype, literal(value, DataType(dtype)))
