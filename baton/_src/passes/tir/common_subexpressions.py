@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import simplified
+from baton._src.passes.tir.ssa import converted
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
@@ -39,7 +40,8 @@ class CommonSubexprElimTIR(PrimFuncPass):
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if not self.enable_cse_tir:
             return body
-        return _Sharing(simplified(body, function) if self.identify_equiv_terms else body).body()
+        ssa = converted(body, function)
+        return _Sharing(simplified(ssa, function) if self.identify_equiv_terms else ssa).body()
 
 
 @dataclass

@@ -76,7 +76,7 @@ class HoistExpression(PrimFuncPass):
         options = options_of(ctx, "tir.HoistExpression")
         conditions = HoistedConditionals(options.get("hoisted_conditionals", _CONDITIONS))
         lets = HoistedLetBindings(options.get("hoisted_let_bindings", HoistedLetBindings.All))
-        return _Hoisting(conditions, lets, body).applied(function)
+        return _Hoisting(conditions, lets, converted(body, function)).applied(function)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class HoistIfThenElse(PrimFuncPass):
         conditions = HoistedConditionals.IfElseStmt
         if self.variant is None and options.get("support_block_scope_hosting"):
             conditions |= HoistedConditionals.UsingBlockVar
-        return _Hoisting(conditions, HoistedLetBindings.Never, body).applied(function)
+        return _Hoisting(conditions, HoistedLetBindings.Never, converted(body, function)).applied(function)
 
 
 Loop = st.For | st.AttrStmt

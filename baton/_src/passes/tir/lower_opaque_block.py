@@ -21,6 +21,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.passes.tir.lowering.flatten_buffers import element_count
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.ssa import converted
 from baton._src.passes.tir.storage_alignment import Alignment, alignments
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -56,7 +57,7 @@ class LowerOpaqueBlock(PrimFuncPass):
                 case _:
                     return None
 
-        found = rewrite(body, rule)
+        found = rewrite(converted(body, function), rule)
         for var in reversed(single):  # outer ones come last; starts of inner ones may mention them
             single[var] = substitute(single[var], single)
         whole: st.Stmt = substitute(found, single) if single else found

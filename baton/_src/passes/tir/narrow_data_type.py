@@ -11,6 +11,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.ssa import converted
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -31,7 +32,7 @@ class NarrowDataType(PrimFuncPass):
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if self.target_bits not in (8, 16, 32, 64):
             raise fail("api", f"target_bits must be 8, 16, 32 or 64, got {self.target_bits}")
-        return _Narrowing(DataType(f"int{self.target_bits}"), body).body()
+        return _Narrowing(DataType(f"int{self.target_bits}"), converted(body, function)).body()
 
 
 class _Narrowing:

@@ -49,8 +49,9 @@ def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
     analyzer = Analyzer()
     analyzer.let_data_wrap()
     if function is not None:
-        shapes = [d for b in function.buffer_map.values() for d in b.shape]
-        analyzer.mark_nonnegative(*(n for d in shapes for n in post_order(d) if isinstance(n, tir.Var)))
+        for buffer in function.buffer_map.values():
+            for dim in buffer.shape:
+                analyzer.assume(ops.greater_equal(dim, 0))  # of n + 1 that n is -1 or more
     return run(_Simplifier(analyzer).stmt(body))
 
 
@@ -86,8 +87,10 @@ class _Simplifier:
                 value = self.analyzer.simplify(node.value)
                 if isinstance(value, tir.IntImm | tir.Var) and value.dtype.is_int:
                     self.analyzer.bind(node.var, value)
-                elif value.dtype.is_int:
-                    self.analyzer.mark_data(node.var, value)
+                else:
+                    self.analyzer.unbind(node.var)
+                    if value.dtype.is_int:
+                        self.analyzer.mark_data(node.var, value)
                 found = node.with_fields(value=value, body=(yield self.stmt(node.body)))
             case st.AssertStmt():
                 held = self.analyzer.simplify(node.condition)

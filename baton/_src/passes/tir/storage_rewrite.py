@@ -15,6 +15,7 @@ from typing import Any
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.inplace_stores import stores_in_place
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.ssa import converted
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -31,6 +32,7 @@ class StorageRewrite(PrimFuncPass):
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if any(isinstance(n, st.Block) for n in post_order(body)):
             raise fail("tir-opaque", "there are blocks", help="run LowerOpaqueBlock and FlattenBuffer first")
+        body = converted(body, function)
         shared: dict[st.Allocate, dict[Any, tuple[Any, int]]] = {}
         seen: set[Any] = set()
         for node in reversed(post_order(body)):  # the outermost of a chain first

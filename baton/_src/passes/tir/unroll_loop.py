@@ -59,7 +59,8 @@ class UnrollLoop(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options = UnrollOptions(**options_of(ctx, "tir.UnrollLoop"))
-        written, marked = _chosen(body, _options_of_loops(body, options))
+        ssa = converted(body, function)
+        written, marked = _chosen(ssa, _options_of_loops(ssa, options))
 
         def rule(node: Any) -> Any:
             if isinstance(node, st.AttrStmt) and node.attr_key.startswith(("pragma_auto_unroll", "pragma_unroll_expl")):
@@ -70,7 +71,7 @@ class UnrollLoop(PrimFuncPass):
                 return _written_out(node)
             return node.with_fields(kind=UNROLLED) if node.loop_var in marked else None
 
-        return converted(rewrite(body, rule), function)
+        return converted(rewrite(ssa, rule), function)
 
 
 def _options_of_loops(body: st.Stmt, options: UnrollOptions) -> dict[st.For, UnrollOptions]:
