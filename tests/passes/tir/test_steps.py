@@ -328,6 +328,36 @@ def test_narrow_floats_are_computed_in_wide_ones() -> None:
     np.testing.assert_array_equal(y, exact.astype(ml_dtypes.bfloat16))
 
 
+@T.prim_func
+def scaled_bits(x: T.bfloat16, A: T.Buffer((8,), "bfloat16"), B: T.Buffer((8,), "uint16")):
+    for i in range(8):
+        B[i] = T.reinterpret("uint16", A[i]) + T.reinterpret("uint16", A[i] * x)
+
+
+def test_parameters_stay_narrow_and_bits_are_those_of_narrow_floats() -> None:
+    """Guards scalar parameters, which were replaced by variables that nobody defined, and `reinterpret`, which got the
+    bits of the wide float."""
+    found = X.BF16ComputeLegalize()(IRModule({"main": scaled_bits}))["main"]
+    verify_well_formed(found)
+    x, y = np.arange(8).astype(ml_dtypes.bfloat16), np.zeros(8, "uint16")
+    run_prim_func(found, [ml_dtypes.bfloat16(2), x, y])
+    np.testing.assert_array_equal(y, x.view("uint16") + (x * ml_dtypes.bfloat16(2)).view("uint16"))
+
+
+def test_sizes_may_be_one_more_than_a_variable() -> None:
+    """Guards what shapes say: of n + 1 that n is -1 or more, not that it is at least 0."""
+
+    @T.prim_func
+    def ended(n: T.int32, a: T.handle):
+        A = T.match_buffer(a, (n + 1,), "int32")
+        if n >= 0:
+            A[n] = 1
+
+    assert any(
+        isinstance(node, st.IfThenElse) for node in post_order(X.Simplify()(IRModule({"main": ended}))["main"].body)
+    )
+
+
 def test_shared_variables_become_several() -> None:
     """One loop object in two places is two loops afterwards."""
     loop = marked.body.block.body if isinstance(marked.body, st.BlockRealize) else marked.body

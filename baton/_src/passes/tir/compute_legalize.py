@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
-from baton._src.ir.traverse import rebuild
+from baton._src.ir.traverse import post_order, rebuild
 from baton._src.ir.visitor import Visitor
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
@@ -41,7 +41,7 @@ class BF16ComputeLegalize(PrimFuncPass):
     """bfloat16 is computed in float32."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        found: st.Stmt = _Widened(_is_bfloat16, DataType("float32")).visit(body)
+        found: st.Stmt = _Widened(_is_bfloat16, DataType("float32"), body).visit(body)
         return found
 
 
@@ -55,16 +55,18 @@ class FP8ComputeLegalize(PrimFuncPass):
         dtype = DataType(self.promote_dtype_str)
         if dtype.kind != "float" or dtype.bits < 16:
             raise fail("api", f"float8 is computed in float16 or float32, not in {dtype}")
-        found: st.Stmt = _Widened(_is_float8, dtype).visit(body)
+        found: st.Stmt = _Widened(_is_float8, dtype, body).visit(body)
         return found
 
 
 class _Widened(Visitor):
     """Computes expressions of a narrow type in the wide one."""
 
-    def __init__(self, is_narrow: Callable[[DataType], bool], wide: DataType) -> None:
+    def __init__(self, is_narrow: Callable[[DataType], bool], wide: DataType, body: st.Stmt) -> None:
         super().__init__()
         self.is_narrow, self.wide = is_narrow, wide
+        self.bound = {n.var for n in post_order(body) if isinstance(n, st.LetStmt | tir.Let)}
+        """Variables of values computed here; others, parameters, stay narrow."""
 
     def visit_default(self, node: Any) -> Any:
         return self.rebuild(node)
@@ -76,6 +78,8 @@ class _Widened(Visitor):
         return ops.cast(self.wide.with_lanes(expr.dtype.lanes), expr) if self.is_narrow(expr.dtype) else expr
 
     def visit_Var(self, node: tir.Var) -> PrimExpr:
+        if node not in self.bound:
+            return self._widen(node)
         return tir.Var(node.name, self.wide) if self.is_narrow(node.dtype) else node
 
     def visit_FloatImm(self, node: tir.FloatImm) -> PrimExpr:
@@ -105,19 +109,25 @@ class _Widened(Visitor):
 
     def visit_Call(self, node: tir.Call) -> PrimExpr:
         row = definition(node.op)
+        if row is None or row.result is Result.GIVEN:  # it may tell widths apart (`reinterpret`)
+            changed = {
+                old: _narrowed(new, old.dtype) for old in node.args if (new := self.memo.get(old, old)) is not old
+            }
+            return self._widen(rebuild(node, changed))
         made = self.rebuild(node)
-        if not self.is_narrow(node.dtype):
-            return made
-        if row is None or row.result is Result.GIVEN:
-            narrow = [ops.cast(old.dtype, new) if isinstance(old, PrimExpr) else new
-                      for old, new in zip(node.args, made.args)]  # fmt: skip
-            return self._widen(node.with_fields(args=tuple(narrow)))
-        return tir.Call(self.wide.with_lanes(node.dtype.lanes), node.op, made.args)
+        wide = self.wide.with_lanes(node.dtype.lanes)
+        return tir.Call(wide, node.op, made.args) if self.is_narrow(node.dtype) else made
 
     def visit_BufferStore(self, node: st.BufferStore) -> st.Stmt:
         made = self.rebuild(node)
         value = ops.cast(node.value.dtype, made.value)
         return made.with_fields(value=value)
+
+
+def _narrowed(value: PrimExpr, dtype: DataType) -> PrimExpr:
+    """A value in its own type again: what was widened, as it was."""
+    is_widened = isinstance(value, tir.Cast) and value.value.dtype == dtype != value.dtype
+    return value.value if is_widened else ops.cast(dtype, value)
 
 
 __all__ = ["BF16ComputeLegalize", "FP8ComputeLegalize"]
