@@ -19,7 +19,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.prim_func import PrimFunc
-from tests.codegen.native_run import OLD, elementwise, loops, random_array, run_native
+from tests.codegen.native_run import OLD, agree, elementwise, loops, random_array, run_native
 
 
 @pytest.mark.parametrize("extent", [0, 1, 2, 5, 16, 17, 31, 33, 100, 1000])
@@ -128,3 +128,71 @@ def test_sums_of_some_lanes_are_not_merged() -> None:
     texts, _ = module_texts({"f": schedule(func, Target("llvm -mcpu=x86-64-v4"))}, Target("llvm -mcpu=x86-64-v4"))
     assert "masked.load" in texts["f"]
     assert "select" not in texts["f"]
+
+
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED, st.ForKind.PARALLEL])
+def test_loops_of_a_negative_number_of_iterations_do_nothing(kind: st.ForKind) -> None:
+    """Guards the tail of vectorised loops: -3 iterations, rounded down to vectors, left thirteen to do."""
+    n, i = tir.Var("n", "int32"), tir.Var("i", "int32")
+    out, pointer = decl_buffer((64,), "float32", "B"), tir.Var("b", "handle")
+    body = st.For(i, 0, n, kind, st.BufferStore(out, tir.FloatImm("float32", 1), (i + 32,)))
+    func = PrimFunc([n, pointer], body, None, {pointer: out})
+    for count in (-40, -3, 0, 13):
+        found = np.zeros(64, "float32")
+        run_native(func, count, found)
+        assert found.sum() == max(count, 0)
+
+
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.PARALLEL])
+def test_loops_over_unsigned_numbers(kind: st.ForKind) -> None:
+    """Guards comparisons of the counter: 200 of 8 bits is no negative number."""
+    i = tir.Var("i", "uint8")
+    out, pointer = decl_buffer((200,), "uint8", "B"), tir.Var("b", "handle")
+    for extent in (tir.IntImm("uint8", 200), tir.Var("n", "uint8")):
+        body = st.For(i, tir.IntImm("uint8", 0), extent, kind, st.BufferStore(out, i, (i,)))
+        scalars = [extent] if isinstance(extent, tir.Var) else []
+        func = PrimFunc([*scalars, pointer], body, None, {pointer: out})
+        found = np.zeros(200, "uint8")
+        run_native(func, *([200] if scalars else []), found)
+        np.testing.assert_array_equal(found, np.arange(200))
+
+
+def test_loops_that_begin_below_zero_are_checked() -> None:
+    """Guards the range a check assumes: `for i in range(-5, 5)` was taken to end before 0."""
+    i = tir.Var("i", "int32")
+    sizes, names = (("int32", 1), ("float32", 5), ("float32", 10)), "IXY"
+    given, data, out = (decl_buffer((size,), dtype, name) for (dtype, size), name in zip(sizes, names))
+    pointers = [tir.Var(name.lower(), "handle") for name in names]
+    first = ops.max(ops.min(tir.BufferLoad(given, [0]), 0), 0)
+    load = tir.BufferLoad(data, [first + i + 5])
+    body = st.For(i, -5, 10, st.ForKind.SERIAL, st.BufferStore(out, load, (i + 5,)))
+    func = PrimFunc(pointers, body, None, dict(zip(pointers, (given, data, out))))
+    fault = run_native(func, np.zeros(1, "int32"), np.zeros(5, "float32"), np.zeros(10, "float32"))
+    assert "index 5 is out of range" in str(fault)
+
+
+def test_narrow_sums_wrap_in_vectors_too() -> None:
+    """Guards conversions of ramps: i + 100 in 8 bits, widened, was a ramp that does not wrap."""
+    i = tir.Var("i", "int8")
+    out, pointer = decl_buffer((64,), "int32", "B"), tir.Var("b", "handle")
+    value = tir.Cast("int32", i + tir.IntImm("int8", 100))
+    zero, extent = tir.IntImm("int8", 0), tir.IntImm("int8", 64)
+    func = PrimFunc(
+        [pointer],
+        st.For(i, zero, extent, st.ForKind.VECTORIZED, st.BufferStore(out, value, (i,))),
+        None,
+        {pointer: out},
+    )
+    agree(func, np.zeros(64, "int32"))
+
+
+def test_indices_may_be_unsigned() -> None:
+    """Guards rows at unsigned numbers of 64 bits, which meet signed strides."""
+    i, shapes = tir.Var("i", "int32"), ((8,), (8, 3), (8,))
+    places, data, out = (decl_buffer(s, t, n) for s, t, n in zip(shapes, ("uint64", "float32", "float32"), "IXY"))
+    pointers = [tir.Var(name, "handle") for name in "abc"]
+    load = tir.BufferLoad(data, [tir.BufferLoad(places, [i]), tir.IntImm("int32", 1)])
+    for kind in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
+        body = st.For(i, 0, 8, kind, st.BufferStore(out, load, (i,)))
+        func = PrimFunc(pointers, body, None, dict(zip(pointers, (places, data, out))))
+        agree(func, np.arange(8, dtype="uint64")[::-1].copy(), random_array((8, 3), "float32"), np.zeros(8, "float32"))

@@ -34,18 +34,18 @@ def parallel_loop(writer: Any, stmt: st.For) -> None:
     struct = "{ " + ", ".join(kinds) + " }" if kinds else "{}"
     _write_inner(writer, stmt, inner, captured, list(zip(kinds, names)))
     _write_outer(writer, (inner, outer), struct, kinds)
-    begin, extent = writer.e.fresh(stmt.min), writer.e.emit(stmt.extent)
+    extent = writer.e.fresh(stmt.extent)
     grain = stmt.annotations.get(GRAIN, 1)
     if stmt.annotations.get(APART, False):
         grain = ops.subtract(tir.IntImm("int64", 0), grain)
     wanted = writer.e.index(grain) if isinstance(grain, PrimExpr) else str(int(grain))
     kind = register_type(stmt.loop_var.dtype)
-    count = extent if kind == "i64" else f.value(f"sext {kind} {extent} to i64")
+    widened = "zext" if stmt.loop_var.dtype.kind == "uint" else "sext"
+    count = extent if kind == "i64" else f.value(f"{widened} {kind} {extent} to i64")
     closure = f.alloca(struct, 1, 16)
     for place, var in enumerate(captured):
         slot = f.value(f"getelementptr {struct}, ptr {closure}, i64 0, i32 {place}")
         f.line(f"store {kinds[place]} {writer.e.env[var]}, ptr {slot}")
-    del begin  # the inner function adds it
     symbol = f.module.import_function("baton_parallel_for", "void", ["ptr", "ptr", "i64", "i64"])
     f.line(f"call void {symbol}(ptr @{outer}, ptr {closure}, i64 {count}, i64 {wanted})")
 

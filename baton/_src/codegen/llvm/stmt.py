@@ -66,7 +66,8 @@ class StmtWriter:
         """Elements behind each pointer, where known (for checked builds)."""
         self.blocks: list[str] = []
         """Blocks to free when the function is left."""
-        self._loops: list[tuple[str, str]] = []
+        self._loops: list[tuple[str, str, int]] = []
+        """Where the next iteration begins, where the loop ends, and how many blocks are held around it."""
         self.e.check_index = lambda call: check_index(self, call)
         if context.checked:
             self.e.check_access = lambda load: check_bounds(self, load.buffer, load.indices[0])
@@ -181,7 +182,7 @@ class StmtWriter:
         begin = self.e.fresh(stmt.min)
         extent = self.e.emit(stmt.extent)
         kind = register_type(stmt.loop_var.dtype)
-        end = extent if begin == "0" else self.f.value(f"add nsw {kind} {begin}, {extent}")
+        end = extent if begin == "0" else self.f.value(f"add {_no_wrap(stmt.loop_var)} {kind} {begin}, {extent}")
         positive = isinstance(stmt.extent, tir.IntImm) and stmt.extent.value > 0
         self.counted(stmt.loop_var, begin, end, kind, lambda: self.emit(stmt.body), known_to_run=positive)
 
@@ -190,9 +191,10 @@ class StmtWriter:
     ) -> None:
         """A loop of `var` from begin to end, tested at the bottom."""
         f = self.f
+        less = "ult" if var.dtype.kind == "uint" else "slt"
         head, latch, exit_ = f.new_label("loop"), f.new_label("next"), f.new_label("done")
         if not known_to_run:
-            f.branch_if(f.value(f"icmp slt {kind} {begin}, {end}"), head, exit_)
+            f.branch_if(f.value(f"icmp {less} {kind} {begin}, {end}"), head, exit_)
         else:
             f.branch(head)
         before = f.block
@@ -200,13 +202,13 @@ class StmtWriter:
         following = f"%{latch}.i"
         counter = f.phi(kind, [(begin, before), (following, latch)])
         self.e.env[var] = counter
-        self._loops.append((latch, exit_))
+        self._loops.append((latch, exit_, len(self.blocks)))
         body()
         self._loops.pop()
         f.branch(latch)
         f.place(latch)
-        f.line(f"{following} = add nsw {kind} {counter}, 1")
-        f.branch_if(f.value(f"icmp slt {kind} {following}, {end}"), head, exit_)
+        f.line(f"{following} = add {_no_wrap(var)} {kind} {counter}, 1")
+        f.branch_if(f.value(f"icmp {less} {kind} {following}, {end}"), head, exit_)
         f.place(exit_)
 
     def _while(self, stmt: st.While) -> None:
@@ -216,7 +218,7 @@ class StmtWriter:
         f.place(test)
         f.branch_if(self.e.fresh(stmt.condition), body, exit_)
         f.place(body)
-        self._loops.append((test, exit_))
+        self._loops.append((test, exit_, len(self.blocks)))
         self.emit(stmt.body)
         self._loops.pop()
         f.branch(test)
@@ -273,7 +275,9 @@ class StmtWriter:
             case tir.Call(op=Op(name="tir.leave_if_fault"), args=(tir.StringImm(value=site),)):
                 leave_if_fault(self, site)
             case tir.Call(op=Op(name="tir.break_loop" | "tir.continue_loop" as name)):
-                latch, exit_ = self._loops[-1]
+                latch, exit_, held = self._loops[-1]
+                for block in reversed(self.blocks[held:]):
+                    self._free(block)
                 self.f.branch(exit_ if name == "tir.break_loop" else latch)
                 self.f.place(self.f.new_label("unreachable"))
             case tir.Call(op=Op(name="tir.prefetch"), args=(tir.Call(op=Op(name="tir.address_of")) as place, *hints)):
@@ -297,3 +301,8 @@ class StmtWriter:
             raise fail("codegen-callee", f"{self.context.name} calls {name}, which is not compiled with it")
         self.e.memo = {}
         call_c(self.e, self.f.module.declare, linked, call.dtype, list(call.args))
+
+
+def _no_wrap(var: tir.Var) -> str:
+    """The flag of sums that a loop's variable takes: it stays in the range of its dtype."""
+    return "nuw" if var.dtype.kind == "uint" else "nsw"

@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rebuild
+from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.support.remembered import remembered
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.guarded_accesses import accesses_among
 from baton._src.tir.analysis.outside_indices import ends_of
-from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.prim_func import PrimFunc
@@ -70,7 +70,7 @@ def check_indices(
         asked |= {i for n in accesses_among(nodes) for a, i in enumerate(n.indices) if (n.buffer.data, a) in axes}
     if not asked:
         return body
-    checks, accesses = _Checks(nodes, asked, params), accesses_among(nodes)
+    checks, accesses = _Checks(body, nodes, asked, params), accesses_among(nodes)
     changed: dict[Any, Any] = {}
     for node in nodes:
         found = rebuild(node, changed) if changed else node
@@ -170,19 +170,11 @@ def _gives_integers(node: Any) -> bool:
 class _Checks:
     """Which suspects are checked, and the messages of failing checks."""
 
-    def __init__(self, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
+    def __init__(self, body: st.Stmt, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
         self.suspects = suspects
         self.names = names_of_memory(nodes, params)
-        self.analyzer = Analyzer()
+        self.analyzer = with_ranges(body)
         self.made: dict[Any, PrimExpr] = {}
-        loops: dict[tir.Var, set[tuple[Any, Any]]] = {}
-        for node in nodes:
-            if isinstance(node, st.For):
-                loops.setdefault(node.loop_var, set()).add((node.min, node.extent))
-        for var, ranges in loops.items():
-            if len(ranges) == 1:
-                ((low, extent),) = ranges
-                self.analyzer.bind(var, Range(low, ops.add(low, extent)))
 
     def checked(self, access: Any, rebuilt: Any) -> Any:
         """`rebuilt` (`access` with checked children) with its own indices checked."""

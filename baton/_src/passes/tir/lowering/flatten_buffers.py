@@ -129,4 +129,4 @@ def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...], dtype: DataType = 
 
 
 def _of_type(expr: PrimExpr, dtype: DataType) -> PrimExpr:
-    return expr if expr.dtype.bits == dtype.bits else ops.cast(dtype.with_lanes(expr.dtype.lanes), expr)
+    return ops.cast(dtype.with_lanes(expr.dtype.lanes), expr)

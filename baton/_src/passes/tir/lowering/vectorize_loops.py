@@ -137,10 +137,11 @@ def _symbolic(loop: st.For, lanes: int, target: Target) -> st.Stmt:
     dtype = loop.loop_var.dtype
     width = tir.IntImm(dtype, lanes)
     outer = tir.Var(f"{loop.loop_var.name}_o", dtype)
-    full = ops.floordiv(loop.extent, width)
+    extent = ops.max(loop.extent, tir.IntImm(dtype, 0))  # one below 0, rounded down, would leave a tail
+    full = ops.floordiv(extent, width)
     main = st.For(outer, 0, full, st.ForKind.SERIAL, _at(loop, ops.multiply(outer, width), lanes))
     done = ops.multiply(full, width)
-    rest = ops.subtract(loop.extent, done)
+    rest = ops.subtract(extent, done)
     if has_cheap_masks(target):
         tail: st.Stmt = st.IfThenElse(tir.GT(rest, tir.IntImm(dtype, 0)), _masked(loop, done, lanes))
     else:

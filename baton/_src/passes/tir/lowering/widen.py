@@ -15,6 +15,7 @@ from baton._src.passes.tir.lowering.fold import fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import Effect, Intrinsic
 
@@ -203,8 +204,8 @@ class _Expressions(Visitor):
 
     def visit_Cast(self, node: tir.Cast) -> PrimExpr:
         value = self.memo[node.value]
-        lanes = value.dtype.lanes
-        if isinstance(value, tir.Ramp) and node.dtype.is_int and node.dtype.bits >= value.dtype.bits:
+        lanes, narrows = value.dtype.lanes, node.dtype.bits < value.dtype.bits
+        if isinstance(value, tir.Ramp) and is_index(value.base.dtype) and node.dtype.is_int and not narrows:
             return tir.Ramp(ops.cast(node.dtype, value.base), ops.cast(node.dtype, value.stride), lanes)
         return node.with_fields(value=value, dtype=node.dtype.with_lanes(lanes))
 
