@@ -48,6 +48,8 @@ SHIFTED = clipped(X, real(0) - ops.cast("float32", BYTE), real(255) - ops.cast("
         (ops.cast("float32", BYTE), (0, 255)),
         (SHIFTED, (-255, 255)),
         (ops.cast("float32", tir.Var("n", "int32")), EVERYTHING),
+        (clipped(X, real(-(2**31)), real(2**31 - 1)), (-(2**31), 2**31)),
+        (clipped(X, real(0), real(2**31 - 128)) + real(100), (100, 2**31)),
         (ops.min(X, real(3)) + X, EVERYTHING),
         (clipped(X, real(0), real(1)) * real(9), EVERYTHING),
     ],

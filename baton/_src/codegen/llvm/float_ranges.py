@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
+
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
@@ -31,7 +33,7 @@ def float_range(value: PrimExpr, depth: int = DEEPEST) -> Range:
         return EVERYTHING
     match value:
         case tir.FloatImm(value=number):
-            return (number, number) if number == number else EVERYTHING
+            return _rounded(number, number, value.dtype) if number == number else EVERYTHING
         case tir.Broadcast(value=inner):
             return float_range(inner, depth - 1)
         case tir.Cast(value=inner):
@@ -51,8 +53,8 @@ def is_finite(value: PrimExpr) -> bool:
     pending, wide = [value], True
     while pending and wide:
         match pending.pop():
-            case tir.FloatImm(value=number):
-                wide = abs(number) <= LARGE
+            case tir.FloatImm(value=number) as literal:
+                wide = abs(number) <= LARGE and literal.dtype.bits >= 32
             case tir.Broadcast(value=inner):
                 pending.append(inner)
             case tir.Cast(value=inner) as cast:
@@ -71,4 +73,13 @@ def _combined(node: PrimExpr, a: Range, b: Range) -> Range:
         return max(a[0], b[0]), max(a[1], b[1])
     if EVERYTHING in (a, b):
         return EVERYTHING
-    return (a[0] + b[0], a[1] + b[1]) if isinstance(node, tir.Add) else (a[0] - b[1], a[1] - b[0])
+    if isinstance(node, tir.Sub):
+        b = -b[1], -b[0]
+    return _rounded(a[0] + b[0], a[1] + b[1], node.dtype)
+
+
+def _rounded(low: float, high: float, dtype: DataType) -> Range:
+    """Both ends as numbers of the dtype: 2147483647 is 2147483648 as a float32, which is no int32 any more."""
+    kind = dtype.numpy.type
+    with np.errstate(over="ignore"):
+        return float(kind(low)), float(kind(high))
