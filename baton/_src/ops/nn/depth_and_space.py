@@ -69,6 +69,8 @@ def infer(call: OpCall[Any]) -> Info:
     """Channels divided by block², height and width multiplied; or the other way round."""
     a, x = call.attrs, call.tensor(0)
     order = layout_over(a.layout, "NCHW", "layout")
+    if getattr(a, "mode", "DCR") not in ("DCR", "CRD"):
+        call.fail(f"mode must be DCR or CRD, got {a.mode!r}", code="op-attribute")
     if a.block_size < 1:
         call.fail(f"block_size must be 1 or more, got {a.block_size}", code="op-attribute")
     if x.ndim not in (-1, 4):

@@ -55,6 +55,10 @@ def infer(call: OpCall[Any]) -> Info:
     out = call.attrs.out_dtype
     if not (out.is_int if quantizes else out.is_float):
         call.fail(f"gives {'integers' if quantizes else 'floating-point numbers'}, not {out}", code="op-dtype")
+    if quantizes and out.bits > 32:
+        call.fail(f"gives integers of at most 32 bits, not {out}", code="op-dtype", help="round and astype")
+    if x.dtype == "uint64":
+        call.fail("takes integers that int64 holds, got uint64", code="op-dtype", help="astype first")
     for position in (1, 2):
         v, name = call.tensor(position), call.op.inputs[position].name
         if position == 1 and not v.dtype.is_void and not v.dtype.is_float:
@@ -73,8 +77,8 @@ def check_zero_point(call: OpCall[Any]) -> None:
 
 
 def _beyond(dtype: DataType) -> float:
-    """What lies beyond every number of the dtype, with a zero point added, too; a float32, and an integer of the 32 or
-    64 bits that they are added in.
+    """What lies beyond every number of the dtype, of at most 32 bits, with a zero point added, too; a float32, and an
+    integer of the 32 or 64 bits that they are added in.
     """
     return 2.0**30 if dtype.bits < 32 else 2.0**40
 

@@ -59,13 +59,12 @@ def infer(call: OpCall[PerAxisAttrs]) -> Info:
 
 def compute(inputs: Any, a: PerAxisAttrs, out: Any) -> Any:
     """Shift, multiply, add a half, shift."""
-    x = inputs[0]
+    x, *numbers = inputs
     axes = [from_front(axis, x.ndim) for axis in a.axes]
 
     def body(*i: Any) -> Any:
-        value, number, left, more = (
-            k.cast(_LONG, v(*(i if v is x else [i[axis] for axis in axes]))) for v in (x, *inputs[1:])
-        )
+        value = k.cast(_LONG, x(*i))
+        number, left, more = (k.cast(_LONG, v(*(i[axis] for axis in axes))) for v in numbers)
         value = k.call("shift_left", value, left) if a.is_lshift_required else value
         right = k.const(_FRACTION, _LONG)
         right = right + more if a.is_rshift_required else right

@@ -3,9 +3,9 @@
     simulated_quantize     clip(round(x / scale) + zero_point) to the range of the dtype, as floats
     simulated_dequantize   (x - zero_point) * scale
 
-The dtype is an int32 scalar: 0 leaves the data alone, 1 is int8, 2 uint8, 3 int32. So one program tries out what the
-dtypes cost, without being compiled again. Halves go to the even neighbour, as in quantize; scales and zero points are
-vectors along `axis`, or have one element. Source: facts relay-language §6 level 11.
+The dtype is an int32 scalar: 1 is int8, 2 uint8, 3 int32, others (0) leave the data alone. So one program tries out
+what the dtypes cost, without being compiled again. Halves go to the even neighbour, as in quantize; scales and zero
+points are vectors along `axis`, or have one element. Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def infer(call: OpCall[SimulatedAttrs]) -> Info:
 
 
 def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callable[..., Any]:
-    """Elements by `value_of(x, scale, zero point, code)` in float64, where the code is not 0."""
+    """Elements by `value_of(x, scale, zero point, code)` in float64, where the code is a dtype's."""
 
     def compute(inputs: Any, a: SimulatedAttrs, out: Any) -> Any:
         x, code, scale, zero = inputs
@@ -64,7 +64,8 @@ def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callab
             kind, element = k.cast("int32", code()), x(*i)
             own_scale, own_zero = (k.cast(_REAL, parameter_at(v, i, axis)) for v in (scale, zero))
             value = value_of(k.cast(_REAL, element), own_scale, own_zero, kind)
-            return k.select(kind > k.const(0, "int32"), k.cast(out.dtype, value), element)
+            known = k.all_of([kind > k.const(0, "int32"), kind <= k.const(max(_RANGES), "int32")])
+            return k.select(known, k.cast(out.dtype, value), element)
 
         return k.compute(out.shape, body, name)
 
@@ -84,7 +85,7 @@ def _quantized(x: Any, scale: Any, zero: Any, kind: Any) -> Any:
 def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., Any]:
     def reference(inputs: Any, a: SimulatedAttrs) -> Any:
         x, code, *parameters = inputs
-        if int(code) <= 0:
+        if int(code) not in _RANGES:
             return x
         scale, zero = (np_along(np.asarray(v).astype(np.float64), x.ndim, a.axis) for v in parameters)
         return np.asarray(value_of(x.astype(np.float64), scale, zero, int(code))).astype(x.dtype)

@@ -84,19 +84,23 @@ def _np_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
     return mean + scale * radius * np.cos(np.asarray(2 * math.pi, mean.dtype) * unit_of(1))
 
 
-def _relay_builder(names: tuple[str, str], defaults: tuple[float, float]) -> Callable[..., Any]:
-    """uniform(key, shape, dtype, low, high): parameters are numbers or scalar tensors."""
+def relay_uniform(make: Any, key: Any, shape: Any, dtype: Any = "float32", low: Any = 0.0, high: Any = 1.0) -> Any:
+    """TVM's order: shape and dtype ahead of the bounds, numbers or scalar tensors."""
+    return _drawn(make, key, shape, dtype, low, high)
 
-    def relay(make: Any, key: Any, shape: Any, dtype: Any = "float32", *given: Any, **named: Any) -> Any:
-        values = dict(zip(names, defaults)) | dict(zip(names, given)) | named
-        scalars = [v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in (values[n] for n in names)]
-        return make(key, *scalars, out_shape=shape, out_dtype=dtype)
 
-    return relay
+def relay_normal(make: Any, key: Any, shape: Any, dtype: Any = "float32", mean: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The same with mean and standard deviation."""
+    return _drawn(make, key, shape, dtype, mean, scale)
+
+
+def _drawn(make: Any, key: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
+    scalars = (v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in parameters)
+    return make(key, *scalars, out_shape=shape, out_dtype=dtype)
 
 
 def _distribution(
-    name: str, names: tuple[str, str], defaults: tuple[float, float], words: int, te: Any, numpy: Any, doc: str
+    name: str, names: tuple[str, str], words: int, te: Any, numpy: Any, builder: Callable[..., Any], doc: str
 ) -> OpDef[Any]:
     """`words` words a number: the first of all numbers, then the second of all."""
 
@@ -133,7 +137,7 @@ def _distribution(
         fusion=Fusion.OPAQUE,
         in_relax=False,
         outputs=2,
-        relay_builder=_relay_builder(names, defaults),
+        relay_builder=builder,
         samples=lambda: (
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((3, 5)), rtol=1e-4, atol=1e-4),
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((7,), "float64"), rtol=1e-4, atol=1e-4),
@@ -143,10 +147,16 @@ def _distribution(
 
 
 UNIFORM = _distribution(
-    "uniform", ("low", "high"), (0.0, 1.0), 1, _uniform, _uniform, "Numbers drawn evenly from [low, high)."
+    "uniform", ("low", "high"), 1, _uniform, _uniform, relay_uniform, "Numbers drawn evenly from [low, high)."
 )
 NORMAL = _distribution(
-    "normal", ("mean", "scale"), (0.0, 1.0), 2, _te_normal, _np_normal, "Numbers drawn from a normal distribution."
+    "normal",
+    ("mean", "scale"),
+    2,
+    _te_normal,
+    _np_normal,
+    relay_normal,
+    "Numbers drawn from a normal distribution.",
 )
 
 
