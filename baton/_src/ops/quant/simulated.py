@@ -17,7 +17,9 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats, check_scalar
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
 
 INPUT, WEIGHT = 1, 2
 """Kinds: what a layer reads, and its weights (TVM's QAnnotateKind)."""
@@ -42,12 +44,13 @@ def infer(call: OpCall[SimulatedQuantizeAttrs]) -> Info:
 
 
 def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
-    """The formula, in float32."""
+    """The formula, in float32 at least."""
     x, *numbers = inputs
+    real = accumulator(x.dtype)
 
     def body(*i: Any) -> Any:
-        scale, low, high = (k.cast("float32", n()) for n in numbers)
-        value = k.maximum(low, k.minimum(high, k.cast("float32", x(*i)) / scale))
+        scale, low, high = (k.cast(real, n()) for n in numbers)
+        value = k.maximum(low, k.minimum(high, k.cast(real, x(*i)) / scale))
         return k.cast(out.dtype, k.nearbyint(value) * scale)
 
     return k.compute(out.shape, body, "simulated_quantize")
@@ -55,7 +58,8 @@ def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
 
 def reference(inputs: Any, a: SimulatedQuantizeAttrs) -> Any:
     """The formula."""
-    x, scale, low, high = (np.asarray(v).astype("float32") for v in inputs)
+    real = accumulator(DataType(inputs[0].dtype)).numpy
+    x, scale, low, high = (np.asarray(v).astype(real) for v in inputs)
     return (np.rint(np.maximum(low, np.minimum(high, x / scale))) * scale).astype(inputs[0].dtype)
 
 
@@ -72,6 +76,10 @@ SIMULATED_QUANTIZE = OpDef(
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4)), *(Arr((), values=v) for v in (0.25, -4.0, 3.0))), SimulatedQuantizeAttrs()),
+        Sample(
+            (Arr((2,), "float64", values=(1.5, 1.25 + 1e-9)), *(Arr((), values=v) for v in (0.5, -4.0, 4.0))),
+            SimulatedQuantizeAttrs(),
+        ),
     ),
     summary="round(clip(x / dom_scale, clip_min, clip_max)) * dom_scale: rounding to few bits, in floats.",
 )

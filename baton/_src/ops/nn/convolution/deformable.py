@@ -26,7 +26,6 @@ from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import steps
 
-_REAL = "float32"
 _KERNELS = {"NCHW": "OIHW", "NHWC": "HWIO"}
 
 
@@ -83,21 +82,22 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     channels, inner = k.index(x.shape[layout.index("C")]), k.index(w.shape[place("I")])
     rows, columns = (x.shape[layout.index(letter)] for letter in "HW")
     each = channels // k.index(a.deformable_groups)
+    real = "float64" if x.dtype == "float64" else "float32"
 
     def seen(n: Any, c: Any, p: Any, q: Any, i: Any, j: Any) -> Any:
         tap = (c // k.divisor(each) * height + p) * width + q
         moves = [
-            k.cast(_REAL, offset(*_at(layout, N=n, C=tap * k.index(2) + k.index(axis), H=i, W=j))) for axis in (0, 1)
+            k.cast(real, offset(*_at(layout, N=n, C=tap * k.index(2) + k.index(axis), H=i, W=j))) for axis in (0, 1)
         ]
         corners = []
         for axis, (o, r) in enumerate(((i, p), (j, q))):
             whole = o * k.index(a.strides[axis]) + r * k.index(a.dilation[axis]) - k.index(a.padding[axis])
-            corners.append(_neighbours(k.cast(_REAL, whole) + moves[axis], rows if axis == 0 else columns))
+            corners.append(_neighbours(k.cast(real, whole) + moves[axis], rows if axis == 0 else columns))
         total: Any = None
         for (row, by_row), (column, by_column) in itertools.product(*corners):
-            value = k.cast(_REAL, x(*_at(layout, N=n, C=c, H=row, W=column))) * (by_row * by_column)
+            value = k.cast(real, x(*_at(layout, N=n, C=c, H=row, W=column))) * (by_row * by_column)
             total = value if total is None else total + value
-        return total if mask is None else total * k.cast(_REAL, mask(*_at(layout, N=n, C=tap, H=i, W=j)))
+        return total if mask is None else total * k.cast(real, mask(*_at(layout, N=n, C=tap, H=i, W=j)))
 
     result = [out.shape[layout.index(letter)] for letter in "HW"]
     shape = (x.shape[layout.index("N")], channels, height, width, *result)
@@ -109,7 +109,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
         o = dict(zip(layout, indices))
         channel, p, q = (axis.var for axis in axes)
         read = channel if a.groups == 1 else o["C"] // k.divisor(outputs) * inner + channel
-        weight = k.cast(_REAL, w(*_at(a.kernel_layout, O=o["C"], I=channel, H=p, W=q)))
+        weight = k.cast(real, w(*_at(a.kernel_layout, O=o["C"], I=channel, H=p, W=q)))
         return k.reduce_sum(patches(o["N"], read, p, q, o["H"], o["W"]) * weight, axes)
 
     return rounded(k.compute(out.shape, body, "deformable_conv2d"), out.dtype)
@@ -120,16 +120,16 @@ def _neighbours(u: Any, extent: Any) -> list[tuple[Any, Any]]:
 
     The coordinate is bounded first: an offset may be any float, a pixel number may not.
     """
-    last = k.cast(_REAL, k.index(extent))
-    bounded = k.maximum(k.const(-1.0, _REAL), k.minimum(u, last))
+    none, one = k.const(0.0, u.dtype), k.const(1.0, u.dtype)
+    bounded = k.maximum(k.const(-1.0, u.dtype), k.minimum(u, k.cast(u.dtype, k.index(extent))))
     first = k.floor(bounded)
     t = bounded - first
     found = []
-    for pixel, weight in ((first, k.const(1.0, _REAL) - t), (first + k.const(1.0, _REAL), t)):
+    for pixel, weight in ((first, one - t), (first + one, t)):
         at = k.cast("int64", pixel)
         inside = k.all_of([at >= k.index(0), at < k.index(extent)])
         legal = k.maximum(k.index(0), k.minimum(at, k.index(extent) - k.index(1)))
-        found.append((legal, k.select(inside, weight, k.const(0.0, _REAL))))
+        found.append((legal, k.select(inside, weight, none)))
     return found
 
 
@@ -200,6 +200,12 @@ def _samples() -> tuple[Sample, ...]:
             (Arr((1, 5, 6, 2)), moves(1, 3, 4, 8), Arr((2, 2, 2, 3))),
             DeformableAttrs(dilation=2, data_layout="NHWC", kernel_layout="HWIO"),
             **tolerance,
+        ),
+        Sample(
+            (Arr((1, 1, 4, 4), "float64"), moves(1, 8, 3, 3), Arr((1, 1, 2, 2), "float64")),
+            DeformableAttrs(),
+            rtol=1e-12,
+            atol=1e-12,
         ),
     )
 
