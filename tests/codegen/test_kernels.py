@@ -18,6 +18,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.builders.system_calls import vectorcombine, vectorhigh, vectorlow
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import OLD, agree, elementwise, loops, random_array, run_native
 
@@ -196,3 +197,20 @@ def test_indices_may_be_unsigned() -> None:
         body = st.For(i, 0, 8, kind, st.BufferStore(out, load, (i,)))
         func = PrimFunc(pointers, body, None, dict(zip(pointers, (places, data, out))))
         agree(func, np.arange(8, dtype="uint64")[::-1].copy(), random_array((8, 3), "float32"), np.zeros(8, "float32"))
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 16])
+def test_halves_of_vectors(lanes: int) -> None:
+    """Guards `vectorlow`, `vectorhigh` and `vectorcombine`, down to numbers: LLVM refused what was written for them."""
+    half = f"int32x{lanes // 2}" if lanes > 2 else "int32"
+    a, b = (decl_buffer((lanes,), "int32", name) for name in "ab")
+    whole = tir.Ramp(tir.IntImm("int32", 0), tir.IntImm("int32", 1), lanes)
+    value = tir.BufferLoad(a, (whole,))
+    turned = vectorcombine(f"int32x{lanes}", vectorhigh(half, value), vectorlow(half, value))
+    x, y = tir.Var("x", "handle"), tir.Var("y", "handle")
+    func = PrimFunc([x, y], st.BufferStore(b, turned, (whole,)), buffer_map={x: a, y: b})
+    data = np.arange(lanes, dtype="int32")
+    agree(func, data, np.zeros_like(data))
+    found = np.zeros_like(data)
+    run_native(func, data, found)
+    np.testing.assert_array_equal(found, np.roll(data, lanes // 2))

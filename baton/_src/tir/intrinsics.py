@@ -200,9 +200,9 @@ _ROWS = (
     # --- synchronisation
     _system("tvm_storage_sync", -1, Effect.UPDATE),
     # --- vectors
-    Intrinsic("tir.vectorlow", 1, Operands.ANY, Result.GIVEN, lambda v: v[: len(v) // 2]),
-    Intrinsic("tir.vectorhigh", 1, Operands.ANY, Result.GIVEN, lambda v: v[len(v) // 2 :]),
-    Intrinsic("tir.vectorcombine", 2, Operands.ANY, Result.GIVEN, lambda a, b: np.concatenate([a, b])),
+    Intrinsic("tir.vectorlow", 1, Operands.ANY, Result.GIVEN, lambda v: np.squeeze(v[: len(v) // 2])),
+    Intrinsic("tir.vectorhigh", 1, Operands.ANY, Result.GIVEN, lambda v: np.squeeze(v[len(v) // 2 :])),
+    Intrinsic("tir.vectorcombine", 2, Operands.ANY, Result.GIVEN, lambda a, b: np.hstack([a, b])),
 )
 
 INTRINSICS: dict[str, Op] = {row.name: Op(row.name, definition=row) for row in _ROWS}

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baton import relax, tir
+from baton._src.driver.relax.build import relax_build
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.index.merge_sort import reference_order
 from baton._src.ops.index.scans import ScanAttrs
@@ -16,7 +18,9 @@ from baton._src.ops.index.searching import SearchAttrs
 from baton._src.ops.index.sorting import ArgsortAttrs
 from baton._src.ops.index.topk import TopKAttrs
 from baton._src.ops.samples import Arr, Sample
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import array
 from tests.ops.sampled_calls import SampledCall
 
 
@@ -58,7 +62,7 @@ def test_topk_gives_as_many_as_there_are(row: list[int], k: int) -> None:
 
 
 @given(
-    row=st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.0, 3.0, np.nan, np.inf]), min_size=2, max_size=40),
+    row=st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.0, 3.0, np.nan, np.inf]), min_size=2, max_size=70),
     k=st.integers(1, 20),
     largest=st.booleans(),
 )
@@ -71,6 +75,26 @@ def test_topk_of_few_gives_the_first_of_the_sorted_order(row: list[float], k: in
     wanted = reference_order(x, 1, largest)[:, :k]
     np.testing.assert_array_equal(indices, wanted)
     np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "float16"])
+@pytest.mark.parametrize("largest", [True, False])
+def test_native_topk_of_few(dtype: str, largest: bool) -> None:
+    """Guards the blocks of elements that are compared at once, and the rest behind them: natively, with ties."""
+    rng = np.random.default_rng(7)
+    m, n = (tir.Var(name, "int64") for name in "mn")
+    builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorStructInfo((m, n), dtype))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.topk(x, k=5, axis=1, largest=largest, dtype="int64")))
+    main = VirtualMachine(relax_build(builder.finalize()))["main"]
+    for extent in (5, 6, 20, 21, 22, 37, 100, 1000):
+        data = rng.integers(0, 90, (3, extent)).astype(dtype)
+        if dtype.startswith("float"):
+            data[0, extent // 2] = np.nan
+        values, places = (v.numpy() for v in main(array(data)))
+        wanted = reference_order(data, 1, largest)[:, :5]
+        np.testing.assert_array_equal(places, wanted)
+        np.testing.assert_array_equal(values, np.take_along_axis(data, wanted, 1))
 
 
 @given(row=rows, values=rows, right=st.booleans())

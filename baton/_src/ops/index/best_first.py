@@ -1,8 +1,8 @@
 """The first few elements of a row in sorted order, without sorting the others: a heap of the best ones so far.
 
-The root of the heap is the worst of them. Most elements lose against it and cost one comparison. At the end the heap is
-sorted by taking the root away again and again. The order is that of `merge_sort`: equal elements in the order of their
-positions, NaN greater than any number.
+The root of the heap is the worst of them. Most elements lose against it, several at once in one comparison. At the end
+the heap is sorted by taking the root away again and again. The order is that of `merge_sort`: equal elements in the
+order of their positions, NaN greater than any number.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ops import kernel_words as k
+from baton._src.ops.any_lane import LANES, any_lane
 from baton._src.ops.index.heap import Heap
 from baton._src.ops.index.merge_sort import comes_before
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
@@ -51,9 +52,16 @@ class _Selection:
         inner = self.count // 2
         heaped = loop(inner, lambda n: self.heap.sink(k.index(inner - 1) - n, count), "h")
 
+        def is_better(n: Any) -> Any:
+            return comes_before(self._key(n + count), self._key(self._at(zero)), self.descending)
+
         def challenge(n: Any) -> Stmt:
-            better = comes_before(self._key(n + count), self._key(self._at(zero)), self.descending)
-            return when(better, both(self._put(zero, n + count), self.heap.sink(zero, count)))
+            return when(is_better(n), both(self._put(zero, n + count), self.heap.sink(zero, count)))
+
+        def challenge_block(block: Any) -> Stmt:
+            first = block * k.index(LANES)
+            each = loop(LANES, lambda n: challenge(first + n), "n")
+            return any_lane(lambda lane: is_better(first + lane), lambda found: when(found, each))
 
         def take_away(n: Any) -> Stmt:
             last = count - one - n
@@ -63,7 +71,12 @@ class _Selection:
 
             return let("worst", self._at(zero), exchanged)
 
-        return both(start, heaped, loop(k.index(extent) - count, challenge, "n"), loop(self.count - 1, take_away, "t"))
+        others = k.index(extent) - count
+        blocks = others // k.index(LANES) if self.axis == len(self.outer) else zero  # neighbours are loaded at once
+        done = blocks * k.index(LANES)
+        rest = loop(others - done, lambda n: challenge(done + n), "n")
+        taken = loop(self.count - 1, take_away, "t")
+        return both(start, heaped, loop(blocks, challenge_block, "b"), rest, taken)
 
     def _is_worse(self, one: Any, other: Any) -> Any:
         """Whether the first of two positions is ordered after the second."""

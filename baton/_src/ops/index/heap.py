@@ -55,7 +55,7 @@ class Heap:
         return both(self._go_to(start), While(tir.LT(left, size), let("left", left, step)))
 
     def _up(self, start: Any, element: Any) -> Stmt:
-        """Move elements down, from the cursor on, that do not belong above `element`, which takes the last one's place."""
+        """Move elements down, from the cursor on, that do not belong above `element`, and put it where they end."""
         parent = k.maximum(self._node - k.index(1), k.index(0)) // k.index(2)
         rises = tir.And(self._node > start, self.is_above(element, self.at(parent)))
         move = let("parent", parent, lambda n: both(self.put(self._node, self.at(n)), self._go_to(n)))

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops import kernel_words as k
+from baton._src.ops.any_lane import LANES, any_lane
 from baton._src.ops.loop_nests import both, load, store, when
 from baton._src.ops.vision.regions import lets
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import Var
-from baton._src.tir.stmt import For, ForKind, Stmt, While
+from baton._src.tir.stmt import Stmt, While
 
-LANES = 16
-"""A box is compared with so many of those that stay at once."""
 SIDES = ("top", "left", "bottom", "right", "area")
 _ZERO, _ONE = k.index(0), k.index(1)
 _STAYS, _LOOKED_AT = _ZERO, _ONE
@@ -47,20 +45,17 @@ def _share(one: Any, other: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class KeptBoxes:
-    """The statements for boxes that stay, column by column, so that vectors of them are compared with another."""
+    """The statements for boxes that stay, column by column, so that `LANES` of them are compared at once."""
 
     columns: Any
     """(sides and other columns, room for every box and `LANES` more); the sides have the dtype of the boxes."""
-    near: Any
-    """int32 (LANES,): which of the boxes at hand are near."""
     numbers: Any
     """int64 (2,): how many stay, and how many of them were looked at, -1 once one is near."""
 
     @staticmethod
     def scratch(room: Any, dtype: object, columns: int = len(SIDES)) -> tuple[list[Any], list[Any]]:
-        """Shapes and dtypes of the three buffers."""
-        shapes = [(k.index(columns), k.index(room) + k.index(LANES)), (k.index(LANES),), (k.index(2),)]
-        return shapes, [dtype, "int32", "int64"]
+        """Shapes and dtypes of the two buffers."""
+        return [(k.index(columns), k.index(room) + k.index(LANES)), (k.index(2),)], [dtype, "int64"]
 
     @property
     def count(self) -> Any:
@@ -81,14 +76,14 @@ class KeptBoxes:
         place = load(self.numbers, _LOOKED_AT)
 
         def look(at: Any) -> Stmt:
-            lane = Var("lane", "int64")
-            columns = [load(self.columns, k.index(n), at + lane) for n in range(int(self.columns.shape[0]))]
-            tests = [at + lane < self.count, is_near(_share(columns, box), *columns[len(SIDES) :])]
-            flag = k.select(k.all_of(tests), k.const(1, "int32"), k.const(0, "int32"))
-            compare = For(lane, _ZERO, k.index(LANES), ForKind.VECTORIZED, store(self.near, [lane], flag))
-            found = sum((load(self.near, k.index(n)) for n in range(1, LANES)), load(self.near, _ZERO))
-            following = k.select(found > k.const(0, "int32"), k.index(-1), at + k.index(LANES))
-            return both(compare, store(self.numbers, [_LOOKED_AT], following))
+            def test(lane: Any) -> Any:
+                columns = [load(self.columns, k.index(n), at + lane) for n in range(int(self.columns.shape[0]))]
+                return k.all_of([at + lane < self.count, is_near(_share(columns, box), *columns[len(SIDES) :])])
+
+            def go_on(found: Any) -> Stmt:
+                return store(self.numbers, [_LOOKED_AT], k.select(found, k.index(-1), at + k.index(LANES)))
+
+            return any_lane(test, go_on)
 
         some_left = k.tir.And(place >= _ZERO, place < self.count)
         last = k.index(self.columns.shape[1]) - k.index(LANES)

@@ -81,13 +81,12 @@ class _Walk:
     candidates: Any
     counters: Any
     columns: Any
-    near: Any
     numbers: Any
 
     @property
     def kept(self) -> KeptBoxes:
         """The boxes of the class at hand that stay."""
-        return KeptBoxes(self.columns, self.near, self.numbers)
+        return KeptBoxes(self.columns, self.numbers)
 
     def image(self, b: Any) -> Stmt:
         every = loop(self.score.shape[1], lambda c: self.one_class(b, c), "c")

@@ -104,13 +104,12 @@ class _Suppression:
     chosen: Any
     """Where each row that stays came from, -1 for the others."""
     columns: Any
-    near: Any
     numbers: Any
 
     @property
     def kept(self) -> KeptBoxes:
         """The boxes of the image at hand that stay: sides and class."""
-        return KeptBoxes(self.columns, self.near, self.numbers)
+        return KeptBoxes(self.columns, self.numbers)
 
     def image(self, b: Any) -> Stmt:
         counted = k.maximum(k.index(load(self.counts, b)), k.index(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from baton._src.codegen.llvm.functions import dot_products
 from baton._src.codegen.llvm.functions.integer_intrinsics import INTEGERS, Handler, Writer
@@ -89,20 +89,29 @@ def call_c(w: Writer, declare: Callable[..., str], name: str, dtype: DataType, a
 
 def _half(upper: bool) -> Handler:
     def write(w: Writer, call: tir.Call) -> str:
-        lanes = call.args[0].dtype.lanes
-        start = lanes // 2 if upper else 0
-        picks = ", ".join(f"i32 {start + i}" for i in range(lanes // 2))
-        kind = register_type(call.args[0].dtype)
-        return str(w.f.value(f"shufflevector {kind} {w.emit(call.args[0])}, {kind} poison, <{picks}>"))
+        (whole,) = call.args
+        half = whole.dtype.lanes // 2
+        start, kind = half if upper else 0, register_type(whole.dtype)
+        if half == 1:
+            return str(w.f.value(f"extractelement {kind} {w.emit(whole)}, i32 {start}"))
+        return _shuffled(w, kind, w.emit(whole), "poison", range(start, start + half))
 
     return write
 
 
 def _combine(w: Writer, call: tir.Call) -> str:
-    kind = register_type(call.args[0].dtype)
-    picks = ", ".join(f"i32 {i}" for i in range(call.dtype.lanes))
     a, b = (w.emit(x) for x in call.args)
-    return str(w.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{picks}>"))
+    kind, whole = register_type(call.args[0].dtype), register_type(call.dtype)
+    if call.dtype.lanes > 2:
+        return _shuffled(w, kind, a, b, range(call.dtype.lanes))
+    first = w.f.value(f"insertelement {whole} poison, {kind} {a}, i32 0")
+    return str(w.f.value(f"insertelement {whole} {first}, {kind} {b}, i32 1"))
+
+
+def _shuffled(w: Writer, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
+    """The chosen lanes of two vectors behind each other."""
+    picks = ", ".join(f"i32 {lane}" for lane in lanes)
+    return str(w.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{picks}>"))
 
 
 def _undef(w: Writer, call: tir.Call) -> str:
