@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.relay_graph import RelayGraph
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import read_model, save_named
@@ -16,11 +15,17 @@ from baton._src.relay.nodes import Function, Tuple
 from baton._src.values.tensor import NDArray, array
 
 
-def _result(builder: GraphBuilder, value: Value) -> Any:
-    """A tensor, or a tuple for a sequence."""
+def _tensors(value: Value) -> Iterator[Value]:
+    """A tensor, or those of a sequence."""
     if value.items is None:
-        return builder.expr(value)
-    return Tuple([_result(builder, item) for item in value.items])
+        yield value
+    else:
+        yield from (tensor for item in value.items for tensor in _tensors(item))
+
+
+def _result(value: Value, exprs: Iterator[Any]) -> Any:
+    """The next of `exprs`, or a tuple of them for a sequence."""
+    return next(exprs) if value.items is None else Tuple([_result(item, exprs) for item in value.items])
 
 
 def from_onnx(
@@ -45,7 +50,8 @@ def from_onnx(
     language = RelayGraph()
     importer = Importer(proto, folder, language, shape, dtype, opset, values)
     inputs, outputs, weights = importer.run(keep_weights=not freeze_params)
-    exprs = [_result(importer.builder, value) for _, value in outputs]
+    tensors = iter(language.guarded([importer.builder.expr(t) for _, value in outputs for t in _tensors(value)]))
+    exprs = [_result(value, tensors) for _, value in outputs]
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
     used = {id(node) for node in post_order(body)}
     params = [v for k, v in enumerate(language.params) if k < len(inputs) or id(v) in used]

@@ -9,7 +9,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
-from baton import relax
+from baton import relax, relay
+from baton._src.relay.interpreter import Interpreter
 from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
@@ -332,3 +333,17 @@ def test_a_position_behind_the_last_item_is_refused(operator: str, place: int) -
         baton.DiagnosticError, match=rf"position {place} is outside a sequence of 2\n.*s: a sequence of 2"
     ):
         baton.compile(model_of(nodes, [("x", [3])], weights=[weight("p", np.array(place))]))
+
+
+def test_a_position_that_a_run_finds_wrong_fails_in_relay_too() -> None:
+    """What a whole model demands was forgotten: the last item went instead."""
+    nodes = [helper.make_node("Neg", ["x"], ["z"]), helper.make_node("SequenceConstruct", ["x", "z"], ["s"])]
+    nodes.append(helper.make_node("SequenceErase", ["s", "p"], ["e"], name="/erase"))
+    nodes.append(helper.make_node("ConcatFromSequence", ["e"], ["y"], axis=0))
+    model = model_of(nodes, [("x", [2]), ("p", ([], TensorProto.INT64))])
+    module, _ = relay.frontend.from_onnx(model)
+    main = Interpreter(module).global_value(module.get_global_var("main"))
+    x = np.array([1, 2], "float32")
+    np.testing.assert_array_equal(main(x, np.array(-1)), x)
+    with pytest.raises(baton.DiagnosticError, match="/erase.*: its position is outside the sequence"):
+        main(x, np.array(5))
