@@ -129,3 +129,15 @@ def test_a_body_takes_a_size_of_int32() -> None:
     node = helper.make_node("CenterCropPad", ["x", "size"], ["y"], axes=[-1])
     model = model_of([node], [("x", [1, 4])], weights=[weight("size", np.array([2], "int32"))])
     np.testing.assert_array_equal(baton.compile(model).run({"x": np.array([[1, 2, 3, 4]], "float32")})[0], [[2, 3]])
+
+
+def test_attributes_of_functions_are_the_models_own() -> None:
+    """ONNX's operators take no `layout` of 3, or `size` of 0; a function may call its numbers as it likes."""
+    body = [
+        referring(helper.make_node("Constant", [], ["c"]), "value_int", "layout", onnx.AttributeProto.INT),
+        helper.make_node("Cast", ["c"], ["f"], to=1),
+        helper.make_node("Add", ["a", "f"], ["b"]),
+    ]
+    call = helper.make_node("Move", ["x"], ["y"], domain="acme", layout=3, size=0)
+    model = model_with([function("Move", body, ["layout", "size"])], [call])
+    np.testing.assert_array_equal(baton.compile(model).run({"x": X})[0], X + 3)
