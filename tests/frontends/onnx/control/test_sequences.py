@@ -345,5 +345,5 @@ def test_a_position_that_a_run_finds_wrong_fails_in_relay_too() -> None:
     main = Interpreter(module).global_value(module.get_global_var("main"))
     x = np.array([1, 2], "float32")
     np.testing.assert_array_equal(main(x, np.array(-1)), x)
-    with pytest.raises(baton.DiagnosticError, match="/erase.*: its position is outside the sequence"):
+    with pytest.raises(baton.DiagnosticError, match=r"/erase.*: its position is outside the sequence"):
         main(x, np.array(5))
