@@ -32,37 +32,38 @@ class DataflowBlockRewrite:
         self._function = root_fn
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
-        """Use `new_var` wherever `old_var` is used, in and after the block; the binding of `old_var` stays."""
+        """Use `new_var` wherever `old_var` is used, in and after the block, but in the binding of `new_var` itself; the
+        binding of `old_var` stays.
+        """
         if not any(b.var is old_var for b in self._block.bindings):
             raise fail("api", f"{old_var.name_hint} is not bound in the block")
         renamed = {old_var: new_var}
-
-        def rule(node: Any) -> Any:
-            if isinstance(node, VarBinding) and node.var is new_var and node.value is new_var:
-                raise fail("api", f"{new_var.name_hint} would be bound to itself")
-            return new_var if node is old_var else None
-
-        made = [b.with_fields(value=rewrite(b.value, rule)) for b in self._block.bindings]
-        block = self._block
-        self._set(DataflowBlock(made, block.span))
-        if not isinstance(old_var, DataflowVar):
-            parts = {b: substitute(b, renamed, notes=False) for b in self._others()}
-            self._function = rewrite(self._function, lambda n: parts.get(n))
-            body = self._function.body
-            result = substitute(body.body, renamed, notes=False)
-            self._function = self._function.with_fields(body=body.with_fields(body=result))
-
-    def _others(self) -> list[Any]:
-        return [b for b in self._function.body.blocks if b is not self._block]
+        made = [
+            b if b.var is new_var else b.with_fields(value=substitute(b.value, renamed, notes=False))
+            for b in self._block.bindings
+        ]
+        block = DataflowBlock(made, self._block.span)
+        self._set(DataflowBlock(()))  # in its place, so that the binding of `old_var` is not renamed
+        self._function = substitute(self._function, renamed, notes=False)
+        self._set(block)
 
     def add_binding(self, binding: Binding) -> None:
-        """Append a binding."""
+        """Insert a binding behind those that it needs."""
         if any(b.var is binding.var for b in self._block.bindings):
             raise fail("api", f"{binding.var.name_hint} is already bound in the block")
-        self._set(DataflowBlock([*self._block.bindings, binding], self._block.span))
+        self._insert([binding])
+
+    def _insert(self, made: list[Binding]) -> None:
+        """Insert bindings behind the last one that they need, at the earliest behind the first one, as in TVM: before
+        everything that may use them in place of another variable of the block.
+        """
+        needed = {v for binding in made for v in used_vars(binding)}
+        before = self._block.bindings
+        place = max((n for n, b in enumerate(before) if b.var in needed), default=0) + 1
+        self._set(DataflowBlock([*before[:place], *made, *before[place:]], self._block.span))
 
     def add(self, expr: Any, name: Any = None, is_dfvar: bool = False) -> None:
-        """Bind `expr` at the end of the block. `name`: a name, a variable (its name), or None for a fresh one."""
+        """Bind `expr`, behind what it needs. `name`: a name, a variable (its name), or None for a fresh one."""
         if isinstance(expr, VarBinding):
             self.add_binding(expr)
             return
@@ -77,7 +78,7 @@ class DataflowBlockRewrite:
         made = list(builder.end_block().bindings)
         kind = DataflowVar if is_dfvar else Var
         var = kind(str(said), value.struct_info_)
-        self._set(DataflowBlock([*self._block.bindings, *made, VarBinding(var, value)], self._block.span))
+        self._insert([*made, VarBinding(var, value)])
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
         """Remove a binding that nothing uses. Error `api`: it is used, or unknown without `allow_undef`."""
@@ -86,21 +87,18 @@ class DataflowBlockRewrite:
             if allow_undef:
                 return
             raise fail("api", f"{var.name_hint} is not bound in the block")
-        used = {v for b in kept for v in used_vars(b)}
-        outside = {n for part in (*self._others(), self._function.body.body) for n in post_order(part)}
-        if var in used or var in outside:
+        others = rewrite(self._function, lambda n: DataflowBlock(kept) if n is self._block else None)
+        if var in post_order(others):
             raise fail("api", f"{var.name_hint} is used: its binding cannot be removed")
         self._set(DataflowBlock(kept, self._block.span))
 
     def remove_all_unused(self) -> None:
         """Remove every binding of the function that nothing needs."""
-        place = list(self._function.body.blocks).index(self._block)
-        count = len(self._function.body.blocks)
-        self._function = remove_all_unused(self._function)
-        blocks = self._function.body.blocks
         held = {b.var for b in self._block.bindings}
-        same = [b for b in blocks if any(x.var in held for x in b.bindings)]
-        self._block = same[0] if same else blocks[place] if len(blocks) == count else DataflowBlock(())
+        self._function = remove_all_unused(self._function)
+        blocks = (n for n in post_order(self._function) if isinstance(n, DataflowBlock))
+        left = (n for n in blocks if n is self._block or any(b.var in held for b in n.bindings))
+        self._block = next(left, DataflowBlock(()))
 
     def mutated_dfb(self) -> DataflowBlock:
         """The block as it is now."""
