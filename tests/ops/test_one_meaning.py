@@ -1,5 +1,5 @@
 """Kernels and references of operators mean the same where they once did not: numbers that a dtype cannot hold, long
-sums of short floats, integers that no float32 holds, boxes without samples.
+sums of short floats, NaN among them, integers that no float32 holds, boxes without samples.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton import relay
+from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.tensor_info import TupleInfo
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample
-from tests.ops.inferred import infer, t
+from baton._src.support.diagnostics import DiagnosticError
+from tests.ops.inferred import infer, rejects, t
 from tests.ops.sampled_calls import SampledCall, assert_close
 
 LARGE = ((16777217, 16777219), (3, 5))
@@ -37,6 +40,9 @@ def _ones(dtype: str) -> Arr:
 _ZEROS = Arr((MANY,), "int64", values=np.zeros(MANY))
 _ONE = Arr((1,), "float16", values=(1,))
 _ENDS = Arr((2,), "int64", values=(2**62, -(2**62) - 3))
+_SOME, _OTHERS = (Arr((3,), values=v) for v in ((np.nan, 1, 2), (1, np.nan, 3)))
+_PLACES = Arr((3,), "int32", values=(0, 1, 2))
+_SHORT = Arr((7,), "bfloat16", values=(3, 1, np.nan, -1, np.nan, 1, 0.5))
 _BOX = Arr((1, 4), values=((0, 0, 1, 1),))
 _FIRST = Arr((1,), "int32", values=(0,))
 CASES = [
@@ -49,6 +55,12 @@ CASES = [
     _case("index_put", _ONE, (_ZEROS,), _ones("float16"), accumulate=True),
     _case("scatter_elements", _ENDS, Arr((2,), "int64", values=(0, 1)), _ENDS, reduction="mean"),
     _case("scatter_elements", Arr((1,), "bool", values=(1,)), _FIRST, Arr((1,), "bool", values=(1,)), reduction="mean"),
+    *(_case("scatter_elements", _SOME, _PLACES, _OTHERS, reduction=r) for r in ("min", "max")),
+    *(_case(name, _SHORT) for name in ("sort", "argsort")),
+    _case("sort", _SHORT, descending=True),
+    _case("topk", _SHORT, k=3, ret_type="values"),
+    _case("cumsum", Arr((4,), values=(1.7, 1.7, np.nan, 1e10)), axis=0, dtype="int32"),
+    _case("image.grid_sample", Arr((1, 1, 1, 2), "int32", 1, 9), Arr((1, 2, 1, 1), values=[[[[np.nan]], [[0.0]]]])),
     *(
         _case("image.crop_and_resize", Arr((1, 1, 2, 2), d, values=[[LARGE]]), _BOX, _FIRST, crop_size=(2, 2), method=m)
         for d, m in (("int32", "nearest_neighbor"), ("float64", "bilinear"))
@@ -78,6 +90,36 @@ def test_kernels_do_as_references(name: str, operands: Any, attributes: Any) -> 
     call.check_declared(declared, wanted)
     (found,) = call.run_compute(declared)
     assert_close(found, wanted, call.sample)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+def test_distinct_short_floats(dtype: str) -> None:
+    """Guards unique, which NumPy answers: beside NaN it does not sort what ml_dtypes adds."""
+    x = Arr((7,), dtype, values=(3, 1, np.nan, -1, np.nan, 1, 0.5)).draw(np.random.default_rng(0), {})
+    values, counts = CATALOGUE.get("unique").reference((x, True, False, False, True), NO_ATTRS)
+    assert values.dtype == x.dtype
+    np.testing.assert_array_equal(values.astype("float32"), [-1, 0.5, 1, 3, np.nan])
+    assert counts.tolist() == [1, 1, 2, 1, 2]
+    np.testing.assert_array_equal(
+        CATALOGUE.get("unique").reference((x,), NO_ATTRS).astype("float32"), values.astype("float32")
+    )
+
+
+def test_widths_are_not_negative() -> None:
+    """Guards blocks of space: compiled code cropped where the reference failed; and counts of new axes."""
+    rejects("0 or more", "nn.space_to_batch_nd", t(1, 4), block_shape=(1,), paddings=((-1, 0),))
+    rejects("0 or more", "nn.batch_to_space_nd", t(1, 4), block_shape=(1,), crops=((0, -1),))
+    rejects("0 or more", "expand_dims", t(4), axis=0, num_newaxis=-1)
+    rejects("0 or more", "dyn.expand_dims", t(4), t(dtype="int64"), num_newaxis=-1)
+
+
+def test_names_of_alignments() -> None:
+    """Guards matrix_set_diag: other names were errors of Python's, or meant LEFT."""
+    x, d = relay.var("x", shape=(3, 3)), relay.var("d", shape=(2,))
+    assert relay.matrix_set_diag(x, d, k=(1,)).attrs.k2 == 1
+    for name in ("RIGHT", "LEFT_MIDDLE"):
+        with pytest.raises(DiagnosticError, match="align"):
+            relay.matrix_set_diag(x, d, align=name)
 
 
 def test_boxes_without_samples_have_no_largest() -> None:

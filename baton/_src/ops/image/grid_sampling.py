@@ -23,10 +23,12 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.image.resampling import weighed_in
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
+from baton._src.values.dtype import DataType
 
 CUBIC_ALPHA = -0.75
 METHODS = ("nearest", "bilinear", "bicubic")
@@ -220,7 +222,7 @@ def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
             where.append(np.clip(np.nan_to_num(pixel), 0, extent - 1).astype(int))
         values = np.moveaxis(x, 1, -1)[(batch, *where)] * (weight * valid)[..., None]
         total += np.moveaxis(values, -1, 1)
-    return total.astype(inputs[0].dtype)
+    return convert(total, DataType(inputs[0].dtype))
 
 
 def _cases() -> tuple[Sample, ...]:

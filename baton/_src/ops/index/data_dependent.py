@@ -21,6 +21,7 @@ from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
 from baton._src.ops.dims import show_shape
 from baton._src.ops.index.places import count_places, fill_by_axis, fill_by_place
+from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, INT32, INT64
@@ -108,7 +109,8 @@ def infer_unique(call: OpCall[Any]) -> Info:
 
 def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, Any]:
     """Distinct elements (rows along `axis`), their first places, the inverse and the counts."""
-    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    every = {"return_index": True, "return_inverse": True, "return_counts": True}
+    values, first, inverse, counts = np.unique(wide(x), **every, axis=axis)
     inverse = inverse.reshape(-1)
     if not ordered:
         appearance = np.argsort(first, kind="stable")
@@ -116,16 +118,17 @@ def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, An
         rank[appearance] = np.arange(len(appearance))
         values = np.take(values, appearance, axis=0 if axis is None else axis)
         first, counts, inverse = first[appearance], counts[appearance], rank[inverse]
-    return values, first, inverse, counts
+    return values.astype(x.dtype, copy=False), first, inverse, counts
 
 
 def reference_unique(inputs: Any, attributes: Any) -> Any:
     """`numpy.unique`."""
     defaults: list[Any] = [True, False, False, False, None]
     x, ordered, index, inverse, counts, axis = list(inputs) + defaults[len(inputs) - 1 :]
+    x, axis = np.asarray(x), None if axis is None else int(axis)
     if ordered and not (index or inverse or counts):  # much faster
-        return np.unique(np.asarray(x), axis=None if axis is None else int(axis))
-    values, *rest = distinct(np.asarray(x), bool(ordered), None if axis is None else int(axis))
+        return np.unique(wide(x), axis=axis).astype(x.dtype, copy=False)
+    values, *rest = distinct(x, bool(ordered), axis)
     chosen = [r.astype(np.int64) for r, wanted in zip(rest, (index, inverse, counts)) if wanted]
     return (values, *chosen) if chosen else values
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
+from baton._src.ops.precision import wide
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
@@ -115,7 +116,8 @@ def _merge(low: Any, middle: Any, high: Any, at: Any, key: Any, found: Any, spar
 
 
 def reference_order(x: Any, axis: int, descending: bool) -> Any:
-    """A stable argsort, NaN greatest."""
+    """A stable argsort, NaN greatest: NumPy has it so of its own floats."""
+    x = wide(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     flipped = np.flip(x, axis)

@@ -18,6 +18,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store
@@ -102,16 +103,16 @@ def flattened(x: k.Tensor, shape: Any) -> k.Tensor:
 
 
 def _reference(x: Any, a: ScanAttrs, function: Callable[..., Any], start: int) -> Any:
-    dtype = x.dtype if a.dtype.is_void else a.dtype.numpy
-    kept = accumulator(DataType(dtype)).numpy
+    dtype = DataType(x.dtype) if a.dtype.is_void else a.dtype
+    kept = accumulator(dtype)
     axis = 0 if a.axis is None else a.axis
     x = x.reshape(-1) if a.axis is None else x
-    found = function(x.astype(kept), axis=axis, dtype=kept)
+    found = function(convert(x, kept), axis=axis, dtype=kept.numpy)
     if a.exclusive:
         first = np.full_like(np.take(found, [0], axis=axis), start) if x.shape[axis] else found
         rest = np.take(found, np.arange(max(x.shape[axis] - 1, 0)), axis=axis)
         found = np.concatenate([first, rest], axis=axis)[tuple(slice(0, d) for d in x.shape)]
-    return found.astype(dtype)
+    return convert(found, dtype)
 
 
 def _cumsum_gradient(b: Any, args: Any, a: ScanAttrs, out: Any, grad: Any) -> list[Any]:

@@ -46,10 +46,10 @@ REDUCTIONS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], A
     "add": (k.tir.Add, lambda old, new: old + new),
     "mul": (k.tir.Mul, lambda old, new: old * new),
     "mean": (_mean, _np_mean),
-    "min": (k.tir.Min, min),
-    "max": (k.tir.Max, max),
+    "min": (k.tir.Min, lambda old, new: new if new < old or new != new else old),
+    "max": (k.tir.Max, lambda old, new: new if new > old or new != new else old),
 }
-"""By name: in TIR, in NumPy."""
+"""By name: in TIR, in NumPy. The least or greatest of a number and NaN is NaN."""
 
 
 @attrs
