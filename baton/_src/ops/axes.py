@@ -11,10 +11,11 @@ from baton._src.ir.op_def import OpCall
 
 def normal_axis(call: OpCall[Any], axis: Any, ndim: int, name: str = "axis") -> int:
     """`axis` counted from the front; an error unless it is an integer in [-ndim, ndim)."""
+    help = f"use -{ndim} to {ndim - 1}" if ndim else "a scalar has no axes"
     if not isinstance(axis, int) or isinstance(axis, bool):
-        call.fail(f"{name} is an integer, got {axis!r}", code="op-axis", help=f"use -{ndim} to {ndim - 1}")
+        call.fail(f"{name} is an integer, got {axis!r}", code="op-axis", help=help)
     if not -ndim <= axis < ndim:
-        call.fail(f"{name} {axis} is out of range for rank {ndim}", code="op-axis", help=f"use -{ndim} to {ndim - 1}")
+        call.fail(f"{name} {axis} is out of range for rank {ndim}", code="op-axis", help=help)
     return axis + ndim if axis < 0 else axis
 
 

@@ -33,7 +33,9 @@ class TakeAttrs(Attrs):
     """The axis, and how indices out of range are treated."""
 
     axis: Any = attr(None, "the axis to index; None: the flattened tensor")
-    batch_dims: int = attr(0, "number of leading batch axes shared by data and indices", relay_only=True)
+    batch_dims: int = attr(
+        0, "how many leading axes data and indices share (negative: counted from the end)", relay_only=True
+    )
     mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (an error)', beyond=True)
 
 
@@ -56,9 +58,9 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
         return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice)
     if x.ndim < 0 or at.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
-    axis, batch = normal_axis(call, a.axis, x.ndim), a.batch_dims
+    axis, batch = normal_axis(call, a.axis, x.ndim), from_front(a.batch_dims, at.ndim)
     if not 0 <= batch <= min(axis, at.ndim):
-        call.fail(f"batch_dims {batch} must lie between 0 and the axis {axis}", code="op-attribute")
+        call.fail(f"batch_dims {a.batch_dims} must lie between 0 and the axis {axis}", code="op-attribute")
     if x.shape is None or at.shape is None:
         return TensorInfo(None, x.dtype, x.ndim + at.ndim - 1 - batch, x.vdevice)
     _check_batch(call, x.shape, at.shape, batch)
@@ -107,7 +109,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
         for dim in x.shape:
             total = total * k.index(dim)
         return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "T_take", axes="ax")
-    axis, batch = from_front(a.axis, x.ndim), a.batch_dims
+    axis, batch = from_front(a.axis, x.ndim), from_front(a.batch_dims, rank)
 
     def body(*i: Any) -> Any:
         middle = i[axis : axis + rank - batch]
@@ -123,7 +125,7 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
     if a.axis is None:
         x, axis, batch = x.reshape(-1), 0, 0
     else:
-        axis, batch = from_front(a.axis, x.ndim), a.batch_dims
+        axis, batch = from_front(a.axis, x.ndim), from_front(a.batch_dims, at.ndim)
     found = np.empty((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
     if not found.size:
         return found
@@ -151,6 +153,7 @@ def samples() -> tuple[Sample, ...]:
         Sample((Arr(("n", 3)), Arr((), "int64", 0, 2)), TakeAttrs(axis=0)),
         Sample((Arr(("n", 3)), 1), TakeAttrs(axis=1)),
         Sample((Arr((2, 3, 4)), Arr((2, 5), "int32", 0, 3)), TakeAttrs(axis=1, batch_dims=1)),
+        Sample((Arr((2, 3, 4)), Arr((2, 5), "int32", 0, 3)), TakeAttrs(axis=-1, batch_dims=-1)),
     )
 
 

@@ -116,6 +116,8 @@ def infer_expand(call: OpCall[ExpandDimsAttrs]) -> Info:
     x = call.tensor(0)
     if x.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
+    if call.attrs.num_newaxis < 0:
+        call.fail(f"num_newaxis is 0 or more, got {call.attrs.num_newaxis}", code="op-attribute")
     axes = new_axes(call.attrs, x.ndim)
     rank = x.ndim + len(axes)
     places = set(normal_axes(call, axes, rank))

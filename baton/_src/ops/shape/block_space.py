@@ -62,6 +62,8 @@ def _check(call: OpCall[Any], x: TensorInfo, pairs: Any) -> None:
         call.fail(
             f"blocks {block} and {pairs} must have the same length, and blocks must be positive", code="op-attribute"
         )
+    if any(width < 0 for pair in pairs for width in pair):
+        call.fail(f"widths before and after an axis are 0 or more, got {pairs}", code="op-attribute")
     if 0 <= x.ndim <= len(block):
         call.fail(f"{len(block)} spatial axes and a batch do not fit {show_shape(x.shape, x.ndim)}")
 

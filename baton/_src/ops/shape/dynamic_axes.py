@@ -38,6 +38,8 @@ class NewAxesAttrs(Attrs):
 def infer_expand(call: OpCall[NewAxesAttrs]) -> Info:
     """Ones put in; where the place is unknown, only the rank is known."""
     x, count = call.tensor(0), call.attrs.num_newaxis
+    if count < 0:
+        call.fail(f"num_newaxis is 0 or more, got {count}", code="op-attribute")
     if x.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
     known = _numbers(call, 1)

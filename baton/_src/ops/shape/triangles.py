@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 
 @attrs
@@ -204,7 +205,7 @@ MATRIX_SET_DIAG = OpDef(
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     relay_builder=lambda make, data, diagonal, k=0, align="RIGHT_LEFT": make(
-        data, diagonal, **_bands(k), **_alignment(align)
+        data, diagonal, **bands(k), **alignment(align)
     ),
     samples=lambda: (
         Sample((Arr(("n", 3, 4)), Arr(("n", 3))), SetDiagAttrs()),
@@ -215,13 +216,18 @@ MATRIX_SET_DIAG = OpDef(
 )
 
 
-def _bands(diagonals: Any) -> dict[str, int]:
-    low, high = diagonals if isinstance(diagonals, (tuple, list)) else (diagonals, diagonals)
-    return {"k1": int(low), "k2": int(high)}
+def bands(diagonals: Any) -> dict[str, int]:
+    """Attributes for a diagonal by its number, or for those from one to another."""
+    given = diagonals if isinstance(diagonals, (tuple, list)) else (diagonals,)
+    return {"k1": int(given[0]), "k2": int(given[-1])}
 
 
-def _alignment(align: str) -> dict[str, bool]:
-    above, below = align.split("_")
+def alignment(align: str) -> dict[str, bool]:
+    """Attributes for TVM's name of how shorter diagonals lie: "RIGHT_LEFT" and its like."""
+    above, _, below = align.partition("_")
+    if {above, below} - {"LEFT", "RIGHT"}:
+        help = "LEFT or RIGHT for diagonals above the main one, _, the same for those below"
+        raise fail("op-attribute", f"matrix_set_diag: align is RIGHT_LEFT or the like, got {align!r}", help=help)
     return {"super_diag_right_align": above == "RIGHT", "sub_diag_right_align": below == "RIGHT"}
 
 

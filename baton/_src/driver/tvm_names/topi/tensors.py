@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.driver.tvm_names.topi.apply import call, number_of, shape_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops.shape.slicing import end_of_size
+from baton._src.ops.shape.triangles import alignment, bands
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.reduction import sum as te_sum
@@ -84,12 +85,7 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: Any) -> Any:
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """Diagonals k (or k[0] to k[1]) replaced; `align` says where shorter ones start, upper and lower."""
-    first, last = (int(k), int(k)) if not isinstance(k, (tuple, list)) else (int(k[0]), int(k[-1]))
-    upper, _, lower = align.partition("_")
-    if {upper, lower} - {"LEFT", "RIGHT"}:
-        raise fail("topi", f"align is RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT, not {align!r}")
-    sides = {"super_diag_right_align": upper == "RIGHT", "sub_diag_right_align": lower == "RIGHT"}
-    return call("matrix_set_diag", data, diagonal, k1=first, k2=last, **sides)
+    return call("matrix_set_diag", data, diagonal, **bands(k), **alignment(align))
 
 
 def adv_index(data: Tensor, indices: Any) -> Any:

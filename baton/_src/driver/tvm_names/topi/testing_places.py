@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.ir.target import Target
 from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.shape.triangles import alignment, bands
 from baton._src.support.diagnostics import fail
 
 
@@ -88,10 +89,7 @@ def batch_to_space_nd_python(data: Any, block_shape: Any, crop_begin_list: Any, 
 
 def matrix_set_diag(input_np: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """Matrices with other diagonals: that of number `k`, or those from `k[0]` to `k[1]`."""
-    first, last = k if isinstance(k, (tuple, list)) else (k, k)
-    above, below = (side == "RIGHT" for side in align.split("_"))
-    options = {"super_diag_right_align": above, "sub_diag_right_align": below}
-    return reference("matrix_set_diag", input_np, diagonal, k1=first, k2=last, **options)
+    return reference("matrix_set_diag", input_np, diagonal, **bands(k), **alignment(align))
 
 
 def slice_axis_python(data: Any, axis: int, begin: int, end: int | None = None) -> Any:
