@@ -228,13 +228,13 @@ def _one(x: Scalar) -> Scalar:
 
 _ACTIVATIONS: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
     "affine": lambda x, alpha, beta: alpha * x + beta,
-    "elu": lambda x, alpha, beta: k.select(k.tir.GE(x, _zero(x)), x, alpha * (k.exp(k.minimum(x, _zero(x))) - _one(x))),
+    "elu": lambda x, alpha, beta: k.select(k.tir.GE(x, _zero(x)), x, alpha * k.call("expm1", k.minimum(x, _zero(x)))),
     "hardsigmoid": lambda x, alpha, beta: k.minimum(k.maximum(alpha * x + beta, _zero(x)), _one(x)),
     "leakyrelu": lambda x, alpha, beta: k.select(k.tir.GE(x, _zero(x)), x, alpha * x),
     "relu": lambda x, alpha, beta: k.maximum(x, _zero(x)),
     "scaledtanh": lambda x, alpha, beta: alpha * k.tanh(beta * x),
     "sigmoid": lambda x, alpha, beta: k.sigmoid(x),
-    "softplus": lambda x, alpha, beta: k.maximum(x, _zero(x)) + k.log(_one(x) + k.exp(_zero(x) - k.fabs(x))),
+    "softplus": lambda x, alpha, beta: k.maximum(x, _zero(x)) + k.call("log1p", k.exp(_zero(x) - k.fabs(x))),
     "softsign": lambda x, alpha, beta: x / (_one(x) + k.fabs(x)),
     "tanh": lambda x, alpha, beta: k.tanh(x),
     "thresholdedrelu": lambda x, alpha, beta: k.select(k.tir.GT(x, alpha), x, _zero(x)),

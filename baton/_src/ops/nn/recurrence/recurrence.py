@@ -247,7 +247,15 @@ def _samples() -> tuple[Sample, ...]:
         sample("lstm", 4, 4, Arr((2, 5)), **many("lstm", 3, ("affine", "leakyrelu", "scaledtanh"))),
         sample("lstm", 4, 4, Arr((2, 5)), **many("lstm", 3, ("relu", "elu", "softplus"))),
         sample("rnn", 1, 1, **many("rnn", 1, ("thresholdedrelu",), extras=())),
+        *(_of_little(name, low) for name, low in (("softplus", -20.0), ("elu", -3e-4))),
     )
+
+
+def _of_little(name: str, low: float) -> Sample:
+    """An activation where it is next to nothing, to its last digits."""
+    little = (Arr((1, 2, 3), low=low, high=low / 2), Arr((3, 3)), Arr((2, 3), low=0, high=0))
+    cell = RecurrenceAttrs("rnn", (name,), (0.3,), (0.6,), extras=())
+    return Sample(little, cell, rtol=1e-4, atol=0)
 
 
 RECURRENCE = OpDef(
