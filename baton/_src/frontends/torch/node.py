@@ -17,7 +17,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import FLOAT32, DataType
 
 Scalar = int | float | bool | PrimExpr | Real
 """A number of the program, a size in a computation, or a value computed from one."""
@@ -68,6 +68,10 @@ class AtenNode:
         if isinstance(operand, complex):
             self.fail(f"{operand} is complex, where a real number is expected")
         return self.graph.constant(np.asarray(operand).astype(DataType(dtype).numpy))
+
+    def widened(self, x: Value) -> Value:
+        """Narrow floats as float32: squares and sums within an operator overflow in them, and lose their digits."""
+        return self.graph.cast(x, FLOAT32) if x.dtype.is_float and x.dtype.bits < 32 else x
 
     def promoted(self, *operands: Value | Scalar) -> list[Value]:
         """The operands as tensors of one dtype, chosen as PyTorch chooses it."""

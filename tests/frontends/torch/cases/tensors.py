@@ -62,6 +62,7 @@ REDUCTIONS: list[Case] = [
         (X,),
     ),
     (lambda x: (*torch.var_mean(x, 1), *torch.std_mean(x, (0, 2))), (X,)),
+    (lambda x: (x.var(1), x.std(), *(torch.linalg.vector_norm(x, p, -1) for p in (1, 2, 3))), (X.half() * 100,)),
     (lambda x: (x.norm(), x.norm(dim=1), torch.linalg.vector_norm(x, 3, -1), x.norm(1, 0), x.norm(float("inf"))), (X,)),
     (lambda x: (x.logsumexp(1), x.logsumexp((0, 1), keepdim=True), x.cumsum(1), x.cumsum(-1), x.cumprod(0)), (X,)),
     (lambda n: (n.cumsum(0), n.int().cumsum(1), torch.tensor(3.0).sum(), (n * 0 + 2.0)[0, 0].sum(0)), (N,)),

@@ -9,7 +9,6 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.tensors import dtype_of
-from baton._src.values.dtype import FLOAT32
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 """(data, kernel, transposed kernel) by spatial rank."""
@@ -106,7 +105,7 @@ def batch_norm(
     """By the statistics that are kept, in their dtype; by those of the batch where none are."""
     if mean is None or variance is None:
         normal = _normalised(node, x, (0, *range(2, x.rank)), eps)[0]
-        return _per_channel(node, normal, weight, bias)
+        return node.graph.cast(_per_channel(node, normal, weight, bias), node.dtype)
     if training:
         node.fail(
             "batch normalisation that learns its statistics is for training",
@@ -136,15 +135,16 @@ def native_batch_norm(
     """(result, mean, inverse deviation); without the last two where statistics are kept"""
     if mean is None or variance is None:
         normal, centre, inverse = _normalised(node, x, (0, *range(2, x.rank)), eps)
-        flat = node.graph.reshape(centre, (-1,)), node.graph.reshape(inverse, (-1,))
-        return _per_channel(node, normal, weight, bias), *flat
+        g, kept = node.graph, dtype_of(node.results[1].dtype)
+        flat = (g.cast(g.reshape(v, (-1,)), kept) for v in (centre, inverse))
+        return g.cast(_per_channel(node, normal, weight, bias), node.dtype), *flat
     nothing = node.graph.constant(np.zeros(0), dtype_of(node.results[1].dtype))
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 
 
 def _normalised(node: AtenNode, x: Value, axes: tuple[int, ...], eps: float) -> tuple[Value, Value, Value]:
-    """((x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps)) over axes."""
-    g = node.graph
+    """((x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps)) over axes, of narrow floats in float32."""
+    g, x = node.graph, node.widened(x)
     mean = g.call("mean", x, axis=axes, keepdims=True)
     centred = g.call("subtract", x, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
@@ -170,7 +170,9 @@ def native_layer_norm(
 ) -> tuple[Value, Value, Value]:
     """(result, mean, inverse deviation)"""
     axes = tuple(range(x.rank - len(shape), x.rank))
-    _, mean, inverse = _normalised(node, node.graph.cast(x, dtype_of(node.results[1].dtype)), axes, eps)
+    g, kept = node.graph, dtype_of(node.results[1].dtype)
+    _, *statistics = _normalised(node, g.cast(x, kept), axes, eps)
+    mean, inverse = (g.cast(v, kept) for v in statistics)
     return layer_norm(node, x, shape, weight, bias, eps), mean, inverse
 
 
@@ -180,7 +182,7 @@ def rms_norm(node: AtenNode, x: Value, shape: Sequence[int], weight: Value | Non
     Narrow floats are widened until the end, as PyTorch does: their squares overflow.
     """
     g, axes = node.graph, tuple(range(x.rank - len(shape), x.rank))
-    wide = g.cast(x, FLOAT32) if x.dtype.bits < 32 else x
+    wide = node.widened(x)
     least = eps if eps is not None else float(np.finfo(wide.dtype.numpy).eps)
     square = g.call("mean", g.call("multiply", wide, wide), axis=axes, keepdims=True)
     found = g.call("multiply", wide, g.call("rsqrt", g.call("add", square, g.scalar(least, wide))))
@@ -200,15 +202,13 @@ def _by_groups(
     node: AtenNode, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Value, Value, Value]:
     """(result, mean, inverse deviation), the statistics as [batch, groups], in the dtype of the weights."""
-    g, shape = node.graph, node.sizes(x)
+    g, shape, kept = node.graph, node.sizes(x), x.dtype if weight is None else weight.dtype
     channels = node.known(shape[1], "the number of channels")
-    parts = g.reshape(
-        x if weight is None else g.cast(x, weight.dtype), (shape[0], groups, channels // groups, *shape[2:])
-    )
+    parts = g.reshape(g.cast(x, kept), (shape[0], groups, channels // groups, *shape[2:]))
     normal, mean, inverse = _normalised(node, parts, tuple(range(2, parts.rank)), eps)
     found = _per_channel(node, g.reshape(normal, shape), weight, bias)
-    rows = (shape[0], groups)
-    return g.cast(found, x.dtype), g.reshape(mean, rows), g.reshape(inverse, rows)
+    mean, inverse = (g.cast(g.reshape(v, (shape[0], groups)), kept) for v in (mean, inverse))
+    return g.cast(found, x.dtype), mean, inverse
 
 
 def native_group_norm(
@@ -227,14 +227,14 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(node, x, weight, bias, mean, variance, False, momentum, eps)
     normal = _normalised(node, x, tuple(range(2, x.rank)), eps)[0]
-    return _per_channel(node, normal, weight, bias)
+    return node.graph.cast(_per_channel(node, normal, weight, bias), node.dtype)
 
 
 def _per_channel(node: AtenNode, x: Value, weight: Value | None, bias: Value | None) -> Value:
     g, column = node.graph, (1, -1) + (1,) * (x.rank - 2)
     if weight is not None:
-        x = g.call("multiply", x, g.reshape(weight, column))
-    return x if bias is None else g.call("add", x, g.reshape(bias, column))
+        x = g.call("multiply", x, g.cast(g.reshape(weight, column), x.dtype))
+    return x if bias is None else g.call("add", x, g.cast(g.reshape(bias, column), x.dtype))
 
 
 def embedding(node: AtenNode, weight: Value, indices: Value, *_: object) -> Value:

@@ -220,7 +220,7 @@ def grid_sample(node: AtenNode, x: Value, grid: Value, mode: int, padding: int, 
     Narrow floats are widened: places between pixels have more digits than they hold.
     """
     g, rank = node.graph, x.rank
-    image, points = (g.cast(v, FLOAT32) if v.dtype.bits < 32 else v for v in (x, grid))
+    image, points = node.widened(x), node.widened(grid)
     found = g.call(
         "image.grid_sample", image, g.transpose(points, (0, rank - 1, *range(1, rank - 1))),
         method=("bilinear", "nearest", "bicubic")[mode], layout="NCHW" if rank == 4 else "NCDHW",

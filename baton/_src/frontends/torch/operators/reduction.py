@@ -96,8 +96,8 @@ def spread_and_mean(root: bool) -> Converter:
 
 
 def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bool, root: bool) -> tuple[Value, Value]:
-    """(variance or its root, mean)"""
-    g, axes = node.graph, node.axes(dims, x.rank)
+    """(variance or its root, mean), of narrow floats in float32"""
+    g, x, axes = node.graph, node.widened(x), node.axes(dims, x.rank)
     count: Any = 1
     for axis in axes:
         count = node.sizes(x)[axis] * count
@@ -106,7 +106,7 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     total = reduced(node, "sum", g.call("multiply", centred, centred), axes, keepdim)
     found = g.call("divide", total, _divisor(node, count, correction, x.dtype))
     plain = mean if keepdim or not x.rank else g.call("squeeze", mean, axis=axes)
-    return g.call("sqrt", found) if root else found, plain
+    return g.cast(g.call("sqrt", found) if root else found, node.dtype), g.cast(plain, node.dtype)
 
 
 def _divisor(node: AtenNode, count: Dim, correction: float, dtype: DataType) -> Value:
@@ -118,9 +118,12 @@ def _divisor(node: AtenNode, count: Dim, correction: float, dtype: DataType) -> 
 
 
 def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, keepdim: bool = False, **_: Any) -> Value:
-    g, wide = node.graph, node.graph.cast(x, node.dtype)
-    order = 2.0 if order is None else float(order)
-    size = g.call("abs", wide)
+    wide = node.widened(node.graph.cast(x, node.dtype))
+    return node.graph.cast(_norm(node, wide, 2.0 if order is None else float(order), dims, keepdim), node.dtype)
+
+
+def _norm(node: AtenNode, wide: Value, order: float, dims: Axes, keepdim: bool) -> Value:
+    g, size = node.graph, node.graph.call("abs", wide)
     if order in (float("inf"), float("-inf")):
         return reduced(node, "max" if order > 0 else "min", size, dims, keepdim)
     if order == 0:
