@@ -48,6 +48,16 @@ BINARY: list[Case] = [
     (lambda b, n: (torch.where(b, n, 1.5), torch.where(b, 1, 2), n.masked_fill(b, torch.tensor(7))), (B, N)),
     (lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, x)), (X, Y)),
     (lambda x: (torch.addcmul(x, x, x, value=0.5), torch.addcdiv(x, x, x + 9, value=2), x.lerp(x * 2, 0.3)), (X,)),
+    (  # products that overflow in another order, and ends that are reached exactly
+        lambda x: (
+            torch.addcmul(x, x, x, value=1e-30),
+            torch.addcdiv(x, x * 1e18, x * 1e-12, value=1e-20),
+            x.half().addcmul(x.half() * 300, x.half() * 300, value=0.001),
+            torch.lerp(x, x * 0 + 1, 1.0),
+            torch.lerp(x, x * 0 + 1, torch.tensor([1.0, 0.25])),
+        ),
+        (torch.tensor([1e8, 1e20]),),
+    ),
     (lambda x, y: (torch.atan2(x, y), torch.atan2(-x, -y), torch.angle(x), torch.angle((x * 4).int())), (X, Y)),
     (lambda h, x: (h + 1, h * x, (h + 1.5).dtype == torch.float16 and h), (X.half(), torch.tensor(2.0))),
     (lambda x: (x.type_as(x), x + torch.tensor([1.0, 2, 3, 4])), (X,)),
@@ -58,7 +68,8 @@ FAR, APART = torch.linspace(-16, -2, 15), torch.linspace(0, 4, 9)
 ACTIVATIONS: list[Case] = [
     (lambda x: (functional.softplus(x) * torch.exp(-x), functional.mish(x) * torch.exp(-x)), (FAR,)),
     (lambda x: (functional.logsigmoid(-x) * torch.exp(-x), functional.softplus(x, 2) * torch.exp(-2 * x)), (FAR,)),
-    (lambda x: torch.erfc(x) * torch.exp(x * x), (APART,)),
+    (lambda x: torch.erfc(x) * torch.exp(x * x), (torch.cat((APART, torch.arange(5.0, 10))),)),
+    (lambda x: (functional.elu(x) / x, functional.selu(x) / x, torch.expm1(x) / x), (-(10.0 ** -torch.arange(9.0)),)),
     *((f, (X * 3,)) for f in (functional.relu, functional.relu6, functional.silu, functional.hardsigmoid)),
     *((f, (X * 3,)) for f in (functional.hardswish, functional.softplus, functional.mish, functional.logsigmoid)),
     *((f, (X * 3,)) for f in (functional.elu, functional.selu, functional.celu, functional.gelu, functional.hardtanh)),

@@ -6,6 +6,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.special import expm1
 from baton._src.values.dtype import FLOAT32
 
 
@@ -38,11 +39,11 @@ def prelu(node: AtenNode, x: Value, weight: Value) -> Value:
 
 def elu(node: AtenNode, x: Value, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Value:
     """scale * (max(x, 0) + alpha * (exp(input_scale * min(x, 0)) - 1))"""
-    g, zero, one = node.graph, node.graph.scalar(0, x), node.graph.scalar(1, x)
+    g, zero = node.graph, node.graph.scalar(0, x)
     inner = g.call("minimum", x, zero)
     if input_scale != 1:
         inner = g.call("multiply", inner, g.scalar(input_scale, x))
-    negative = g.call("multiply", g.call("subtract", g.call("exp", inner), one), g.scalar(alpha, x))
+    negative = g.call("multiply", expm1(node, inner), g.scalar(alpha, x))
     found = g.call("add", g.call("maximum", x, zero), negative)
     return found if scale == 1 else g.call("multiply", found, g.scalar(scale, x))
 

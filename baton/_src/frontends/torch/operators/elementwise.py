@@ -217,23 +217,34 @@ def fused(node: AtenNode, a: Value, b: Value, c: Value) -> Value:
 
 def addcmul(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
     """x + value * a * b"""
-    g, dtype = node.graph, node.dtype
-    product = g.call("multiply", g.cast(a, dtype), g.cast(b, dtype))
-    return g.call("add", g.cast(x, dtype), g.call("multiply", product, node.tensor(value, dtype)))
+    return _more(node, "multiply", x, a, b, value)
 
 
 def addcdiv(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
     """x + value * a / b"""
-    g, dtype = node.graph, node.dtype
-    quotient = g.call("divide", g.cast(a, dtype), g.cast(b, dtype))
-    return g.call("add", g.cast(x, dtype), g.call("multiply", quotient, node.tensor(value, dtype)))
+    return _more(node, "divide", x, a, b, value)
+
+
+def _more(node: AtenNode, op: str, x: Value, a: Value, b: Value, value: Scalar) -> Value:
+    """x + (value * a) op b, in PyTorch's order: what overflows in another one need not in this."""
+    g = node.graph
+    start, first, second = (node.widened(g.cast(v, node.dtype)) for v in (x, a, b))
+    if not isinstance(value, (int, float)) or value != 1:
+        first = g.call("multiply", first, node.tensor(value, first.dtype))
+    return g.cast(g.call("add", start, g.call(op, first, second)), node.dtype)
 
 
 def lerp(node: AtenNode, start: Value, end: Value, weight: Operand) -> Value:
-    """start + weight * (end - start)"""
+    """start + weight * (end - start), seen from the end that is nearer: a weight of 1 gives exactly that."""
     g = node.graph
-    step = g.call("multiply", g.call("subtract", end, start), node.tensor(weight, node.dtype))
-    return g.call("add", start, step)
+    low, high, share = (node.widened(node.tensor(v, node.dtype)) for v in (start, end, weight))
+    step = g.call("subtract", high, low)
+    left = g.call("add", low, g.call("multiply", share, step))
+    right = g.call("subtract", high, g.call("multiply", step, g.call("subtract", g.scalar(1, share), share)))
+    if isinstance(weight, (int, float)):
+        return g.cast(left if abs(weight) < 0.5 else right, node.dtype)
+    near = g.call("less", g.call("abs", share), g.scalar(0.5, share))
+    return g.cast(g.call("where", near, left, right), node.dtype)
 
 
 _UNARY = {

@@ -38,13 +38,10 @@ def copysign(node: AtenNode, x: Operand, y: Operand) -> Value:
 
 
 def expm1(node: AtenNode, x: Value) -> Value:
-    """2 * exp(x / 2) * sinh(x / 2), which loses nothing near zero; exp(x) - 1 elsewhere."""
+    """exp(x) - 1 as tanh(x / 2) * (exp(x) + 1), which loses nothing near zero."""
     g, wide = node.graph, node.graph.cast(x, node.dtype)
-    near = g.call("less", g.call("abs", wide), g.scalar(1, wide))
-    half = g.call("where", near, g.call("multiply", wide, g.scalar(0.5, wide)), g.scalar(0, wide))
-    product = g.call("multiply", g.call("exp", half), g.call("sinh", half))
-    far = g.call("subtract", g.call("exp", wide), g.scalar(1, wide))
-    return g.call("where", near, g.call("add", product, product), far)
+    half = g.call("tanh", g.call("multiply", wide, g.scalar(0.5, wide)))
+    return g.call("multiply", half, g.call("add", g.call("exp", wide), g.scalar(1, wide)))
 
 
 def log1p(node: AtenNode, x: Value) -> Value:
@@ -55,12 +52,6 @@ def log1p(node: AtenNode, x: Value) -> Value:
     inner = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, wide))))
     far = g.call("log", g.call("add", wide, g.scalar(1, wide)))
     return g.call("where", near, g.call("add", inner, inner), far)
-
-
-def erfc(node: AtenNode, x: Value) -> Value:
-    """1 - erf(x), in float64: little is left of it where x is large."""
-    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, "float64"))
-    return g.cast(g.call("subtract", g.scalar(1, found), found), node.dtype)
 
 
 def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:
@@ -138,9 +129,10 @@ def round_decimals(node: AtenNode, x: Value, *, decimals: int) -> Value:
     g = node.graph
     if not decimals or not x.dtype.is_float:
         return g.call("round", x) if x.dtype.is_float else x
-    scale = g.scalar(10.0 ** abs(decimals), x)
+    wide = node.widened(x)
+    scale = g.scalar(10.0 ** abs(decimals), wide)
     there, back = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
-    return g.call(back, g.call("round", g.call(there, x, scale)), scale)
+    return g.cast(g.call(back, g.call("round", g.call(there, wide, scale)), scale), x.dtype)
 
 
 def angle(node: AtenNode, x: Value) -> Value:
@@ -157,6 +149,6 @@ SPECIAL: dict[str, Converter] = {
     **{f"aten.copysign.{kind}": copysign for kind in ("Tensor", "Scalar")}, "aten.hypot.default": hypotenuse,
     "aten.angle.default": angle, "aten.atan2.default": atan2, "aten.expm1.default": expm1, "aten.log1p.default": log1p,
     "aten.exp2.default": exp2,
-    "aten.erfc.default": erfc, "aten.nan_to_num.default": nan_to_num, "aten.fmax.default": numeric("maximum"),
+    "aten.nan_to_num.default": nan_to_num, "aten.fmax.default": numeric("maximum"),
     "aten.fmin.default": numeric("minimum"), "aten.round.decimals": round_decimals,
 }  # fmt: skip

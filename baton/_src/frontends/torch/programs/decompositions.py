@@ -62,6 +62,7 @@ from baton._src.frontends.torch.programs.segments import (
     segment_reduce,
 )
 from baton._src.frontends.torch.programs.series import (
+    erfc,
     hurwitz_zeta,
     in_float64,
     normal_quantile,
@@ -209,6 +210,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.special_scaled_modified_bessel_k0.default": second_modified_bessel(0, scaled=True),
     "aten.special_scaled_modified_bessel_k1.default": second_modified_bessel(1, scaled=True),
     "aten.special_spherical_bessel_j0.default": in_float64(spherical_bessel),
+    "aten.erfc.default": in_float64(erfc),
     "aten.special_erfcx.default": in_float64(scaled_erfc),
     **{f"aten.special_{name}.n_scalar": polynomial_of_degree(name) for name in FAMILIES},
     "aten.special_ndtri.default": in_float64(normal_quantile),

@@ -41,7 +41,8 @@ def log_gamma(x: Any) -> Any:
 
 
 def inverse_erf(x: Any) -> Any:
-    """Winitzki's approximation, made exact by Newton's method on erfc, which keeps what is small near the ends."""
+    """Winitzki's approximation, made exact by Newton's method: on erf near zero, and on erfc near the ends, as each
+    keeps what is small there."""
     torch = torch_library()
     given = _floats(x)
     y = given.to(torch.float64)
@@ -51,7 +52,7 @@ def inverse_erf(x: Any) -> Any:
     first = 2 / (math.pi * 0.147) + logs / 2
     guess = torch.sqrt(torch.sqrt(first * first - logs / 0.147) - first)
     for _ in range(4):
-        error = (1 - inside) - torch.erfc(guess)
+        error = torch.where(inside < 0.5, torch.erf(guess) - inside, (1 - inside) - torch.erfc(guess))
         step = error / (-2 / math.sqrt(math.pi) * torch.exp(-guess * guess))
         guess = guess + step / (1 + guess * step)
     found = torch.where(size == 1, torch.full_like(y, math.inf), guess)
