@@ -42,6 +42,15 @@ LAYERS: list[Case] = [
         ),
         (IMAGE, GAMMA, BETA),
     ),
+    (  # squares of which narrow floats do not hold
+        lambda x, g, b: (
+            functional.group_norm(x, 2, g, b),
+            functional.instance_norm(x, None, None, g, b),
+            functional.batch_norm(x, None, None, g, b, training=True),
+            functional.normalize(x),
+        ),
+        (IMAGE.half() * 300, GAMMA.half(), BETA.half()),
+    ),
     (lambda x, g: (functional.rms_norm(x, (4,), g), functional.rms_norm(x, (4,), None, 1e-3)), (X, GAMMA)),
     (
         lambda x, g, b: (functional.group_norm(x, 2, g, b), functional.instance_norm(x, None, None, g, b)),
@@ -52,6 +61,13 @@ LAYERS: list[Case] = [
 ]
 
 POOLS: list[Case] = [
+    (  # places within the image where its elements are as little as the border
+        lambda x: (
+            functional.max_pool2d(x, 3, 2, 1, return_indices=True)[1],
+            functional.max_pool2d(x, 2, 1, 1, 3, return_indices=True)[1],
+        ),
+        (torch.full((1, 1, 5, 5), -torch.inf),),
+    ),
     (lambda x: (functional.avg_pool3d(x, 2), functional.adaptive_avg_pool3d(x, 3)), (floats(0, 1, 4, 5, 4),)),
     (lambda x: functional.avg_pool2d(x, (2, 3), (3, 2), 1, True, True), (IMAGE,)),
     (
@@ -92,6 +108,13 @@ ATTENTIONS: list[Case] = [
     (
         lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m, scale=0.3),
         (QUERY, KEYS, VALUES, floats(5, 6)),
+    ),
+    (  # queries that see nothing give 0, and NaN stays
+        lambda q, k, v, m: (
+            functional.scaled_dot_product_attention(q, k, v, torch.where(m, 0.5, -torch.inf)),
+            functional.scaled_dot_product_attention(q + torch.where(m.sum(1, True) == 1, torch.nan, 0), k, v, m),
+        ),
+        (QUERY, KEYS, VALUES, SEEN),
     ),
     (
         lambda q, k, v: functional.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True),

@@ -8,37 +8,35 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
-from baton._src.values.dtype import FLOAT32
+from baton._src.values.dtype import DataType
 
 
 def attention(
     node: AtenNode, query: Value, key: Value, value: Value, mask: Value | None, dropout: float, is_causal: bool,
     *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Value:  # fmt: skip
-    """softmax(query keyᵀ * scale + mask) value; a mask of bools says which keys are seen.
+    """softmax(query keyᵀ * scale + mask) value; a mask of bools says which keys are seen, minus infinity hides one.
 
     Narrow floats are widened until the end, as PyTorch's kernels do: what they lose of a score, softmax raises e to.
     """
     if dropout:
         node.fail("dropout in attention is random", help="put the module into evaluation mode: model.eval()")
     g, size = node.graph, node.sizes(query)[-1]
-    query, key, value = (_widened(node, v) for v in (query, key, value))
+    query, key, value = (node.widened(v) for v in (query, key, value))
     if enable_gqa:
         key, value = _shared(node, query, key), _shared(node, query, value)
     if scale is None:
         scale = 1 / math.sqrt(node.known(size, "the size of a head"))
     turned = g.transpose(key, (*range(key.rank - 2), key.rank - 1, key.rank - 2))
     scores = g.call("matmul", g.call("multiply", query, g.scalar(scale, query)), turned)
-    if is_causal:
-        scores = _hidden(node, scores, causal_mask(node, query, key))
-    if mask is not None:
-        scores = _hidden(node, scores, mask) if mask.dtype.is_bool else g.call("add", scores, _widened(node, mask))
+    masks = [causal_mask(node, query, key)] if is_causal else []
+    biases = [_bias(node, m, scores.dtype) for m in (*masks, *([] if mask is None else [mask]))]
+    for bias in biases:
+        scores = g.call("add", scores, bias)
     weights = g.call("nn.softmax", scores, axis=scores.rank - 1)
-    return g.cast(g.call("matmul", _without_nan(node, weights, mask), value), node.dtype)
-
-
-def _widened(node: AtenNode, x: Value) -> Value:
-    return node.graph.cast(x, FLOAT32) if x.dtype.bits < 32 else x
+    if mask is not None:
+        weights = g.call("where", _without_keys(node, biases[-1]), g.scalar(0, weights), weights)
+    return g.cast(g.call("matmul", weights, value), node.dtype)
 
 
 def _shared(node: AtenNode, query: Value, x: Value) -> Value:
@@ -59,17 +57,18 @@ def _places(node: AtenNode, size: Dim) -> Value:
     return node.graph.call("arange", start=0, stop=stop, step=1, dtype="int64")
 
 
-def _hidden(node: AtenNode, scores: Value, seen: Value) -> Value:
+def _bias(node: AtenNode, mask: Value, dtype: DataType) -> Value:
+    """What is added to scores."""
     g = node.graph
-    return g.call("where", seen, scores, g.scalar(-math.inf, scores))
+    if not mask.dtype.is_bool:
+        return g.cast(mask, dtype)
+    return g.call("where", mask, g.constant(0, dtype), g.constant(-math.inf, dtype))
 
 
-def _without_nan(node: AtenNode, weights: Value, mask: Value | None) -> Value:
-    """A query that a mask of bools lets see nothing has weights of zero."""
-    if mask is None or not mask.dtype.is_bool:
-        return weights
+def _without_keys(node: AtenNode, bias: Value) -> Value:
+    """Which queries see no key: their weights are zero, not the NaN of a softmax of nothing."""
     g = node.graph
-    return g.call("where", g.call("isnan", weights), g.scalar(0, weights), weights)
+    return g.call("all", g.call("equal", bias, g.scalar(-math.inf, bias)), axis=(bias.rank - 1,), keepdims=True)
 
 
 ATTENTION: dict[str, Converter] = {"aten.scaled_dot_product_attention.default": attention}

@@ -64,8 +64,11 @@ def _places(
     for axis, (d, n, s, p) in enumerate(zip(dilation, counts, stride, padding, strict=True)):
         corners = g.reshape(_corners(node, n, s, p), (n, *(1,) * (rank - 1 - axis)))
         steps = g.call("take", g.constant(np.array(taps)[:, axis] * d, "int64"), chosen, axis=0)
+        along = g.call("add", steps, corners)
+        if p:  # where all elements are as little as the border, the first one that is no border
+            along = g.call("maximum", along, g.call("floor_mod", along, g.constant(d, "int64")))
         before = g.call("multiply", place, g.dims(node.sizes(x)[axis - rank]))
-        place = g.call("add", before, g.call("add", steps, corners))
+        place = g.call("add", before, along)
     return place
 
 
