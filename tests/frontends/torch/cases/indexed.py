@@ -64,6 +64,17 @@ def reduced(x: Any, places: Any) -> Any:
     return *every, x.scatter_reduce(1, places[:1, :2], x, "amax")
 
 
+def beside_everything(x: Any) -> Any:
+    """No places, slices without elements, tensors without elements, one number for one place."""
+    nowhere, nothing = torch.zeros(0).long(), torch.zeros(0)
+    x, empty = x.clone(), x[:0].clone()
+    x[:, 2:1] = 7.0
+    empty[:] = 7.0
+    added = x.scatter_add(0, nowhere, nothing), x.scatter_reduce(0, nowhere, nothing, "amax", include_self=False)
+    numbers = x[0].index_copy(0, torch.tensor(1), x[1, 0]), x[0].index_copy(0, torch.tensor([1]), x[1, 0])
+    return x, empty, x.scatter(0, nowhere, nothing), x.scatter(1, nowhere, 7.0), *added, *numbers
+
+
 WRITES: list[Case] = [
     (written, (X, torch.tensor([1, 0]), floats(3, 4, seed=5))),
     (masked, (X,)),
@@ -72,6 +83,7 @@ WRITES: list[Case] = [
         (UNIT, torch.tensor([1, 0])),
     ),
     (behind_slices, (X, torch.tensor([1, -2]), floats(2, 2, 4))),
+    (beside_everything, (UNIT,)),
     (reduced, (UNIT, torch.tensor([[0, 1, 0], [2, 2, 2]]))),
     (reduced, (N, torch.tensor([[0, 1, 0], [2, 2, 2]]))),
 ]

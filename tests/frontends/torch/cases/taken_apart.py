@@ -114,6 +114,7 @@ MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
         (ints(5, 3, dtype=torch.int32), ints(5, 4, dtype=torch.int32), ints(2, 3, 4, dtype=torch.int32)),
     ),
     (lambda e, x: (torch.searchsorted(e, x), torch.searchsorted(e[0], x, right=True)), (UNIT.sort()[0], UNIT)),
+    (lambda e, x: (torch.searchsorted(e, x / 0), torch.searchsorted(e, x / 0, right=True)), (UNIT.sort()[0], UNIT * 0)),
     (lambda e: (torch.searchsorted(e, 0.1), torch.bucketize(0, e, right=True)), (UNIT[0].sort()[0],)),
     (lambda x: x.scatter(1, torch.tensor([[0], [1]]), 2.0, reduce="add"), (UNIT,)),
     (functional.rrelu, (X,)),

@@ -60,13 +60,18 @@ def gather(node: AtenNode, x: Value, dim: int, indices: Value, *, sparse_grad: b
         return node.graph.broadcast_to(x, node.sizes(indices))
     if not indices.rank:
         return node.graph.reshape(gather(node, x, dim, node.graph.reshape(indices, (1,))), ())
-    if any(isinstance(d, int) and d == 0 for d in node.sizes(indices)):  # which may have another rank, too
+    if is_empty(node, indices):
         return node.graph.broadcast_to(node.tensor(0, x.dtype), node.sizes(indices))
     axis = node.axis(dim, x.rank)
     for other, (own, wanted) in enumerate(zip(node.sizes(x), node.sizes(indices), strict=True)):
         if other != axis and not node.graph.prover.equal(own, wanted):
             x = node.graph.call("strided_slice", x, axes=(other,), begin=(0,), end=(wanted,), strides=(1,))
     return node.graph.call("gather_elements", x, indices, axis=axis)
+
+
+def is_empty(node: AtenNode, indices: Value) -> bool:
+    """Whether there are no indices, which may have another rank than the tensor then."""
+    return any(isinstance(d, int) and d == 0 for d in node.sizes(indices))
 
 
 def scatter(reduction: str) -> Converter:
@@ -77,6 +82,8 @@ def scatter(reduction: str) -> Converter:
     ) -> Value:
         if not x.rank:
             return of_one(node, convert, x, dim, indices, source, reduce=reduce)
+        if is_empty(node, indices):
+            return x
         g, axis = node.graph, node.axis(dim, x.rank)
         indices = at_least_a_row(node, indices)
         source = at_least_a_row(node, source) if isinstance(source, Value) else source

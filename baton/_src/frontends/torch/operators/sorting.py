@@ -62,7 +62,10 @@ def searched_tensor(
     if edges.rank == 1:
         return searched(node, a, b, behind, out_int32)
     shape = node.sizes(b)
-    before = g.call("less_equal" if behind else "less", unsqueeze(node, a, a.rank - 1), g.reshape(b, (*shape, 1)))
+    wanted = g.reshape(b, (*shape, 1))
+    before = g.call("less_equal" if behind else "less", unsqueeze(node, a, a.rank - 1), wanted)
+    if b.dtype.is_float:
+        before = g.call("logical_or", before, g.call("isnan", wanted))  # which belongs behind all numbers
     return g.call("sum", g.cast(before, node.dtype), axis=(before.rank - 1,), keepdims=False)
 
 

@@ -11,6 +11,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.indexing import (
     at_least_a_row,
+    is_empty,
     joined,
     leading,
     of_one,
@@ -33,12 +34,14 @@ def slice_scatter(
     size = node.sizes(x)[axis]
     begin = corner(0 if start is None else start, size)
     stop = corner(END if end is None else end, size)
+    if isinstance(begin, int) and isinstance(stop, int):
+        stop = max(begin, stop)
     stride = node.known(step, "the step")
     part = g.cast(source, x.dtype)
     if stride == 1:
         pieces = [cut(node, x, axis, 0, begin), part, cut(node, x, axis, stop, size)]
         kept = [p for p in pieces if node.sizes(p)[axis] != 0]
-        return kept[0] if len(kept) == 1 else g.call("concat", tuple(kept), axis=axis)
+        return (kept or [x])[0] if len(kept) < 2 else g.call("concat", tuple(kept), axis=axis)
     places = g.broadcast_to(_steps(node, begin, stop, stride, x.rank, axis), node.sizes(part))
     return g.call("scatter_elements", x, places, part, axis=axis, reduction="update")
 
@@ -116,8 +119,9 @@ def _rows(node: AtenNode, x: Value, axis: int, index: Value, like: Value) -> Val
 
 def index_copy(node: AtenNode, x: Value, dim: int, index: Value, source: Value) -> Value:
     if not x.rank:
-        return of_one(node, index_copy, x, dim, index, at_least_a_row(node, source))
+        return of_one(node, index_copy, x, dim, index, source)
     axis = node.axis(dim, x.rank)
+    source = at_least_a_row(node, source)
     places = _rows(node, x, axis, index, source)
     return node.graph.call("scatter_elements", x, places, source, axis=axis, reduction="update")
 
@@ -150,6 +154,8 @@ def scatter_reduce(
     if not x.rank:
         return of_one(node, scatter_reduce, x, dim, index, source, reduce, include_self=include_self)
     g, axis = node.graph, node.axis(dim, x.rank)
+    if is_empty(node, index):
+        return x
     index, source = at_least_a_row(node, index), at_least_a_row(node, source)
     updates = leading(node, source, index)
     if not include_self:
