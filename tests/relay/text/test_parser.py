@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, If, Tuple
+from baton._src.relay.text.parser import parse_expr
 from tests.relay.programs import NAT, error_of, read, read_module, run, type_of
 
 ACCEPTED = [
@@ -56,6 +58,10 @@ REFUSED = [
     ("RELAY-OP-8", "1 + ", "expression"),
     ("RELAY-MOD-4", "if (True) {1}", "'else'"),
     ("RELAY-CONST-3", "Constant(1, (10, 10))", "','"),
+    ("RELAY-CONST-3", "Constant(300, (2,), int8)", "300 does not fit int8"),
+    ("RELAY-CONST-3", "Constant(-1, (2,), uint8)", "-1 does not fit uint8"),
+    ("RELAY-CONST-3", "Constant(1.5, (2,), int8)", "1.5 does not fit int8"),
+    ("RELAY-CONST-3", "fn<bt : BaseType>(%x: Tensor[(2), bt]) { Constant(0, (2,), bt) }", "bt stands for any"),
     ("RELAY-TUPLE-3", "let %t = (1, 2); %t.%i", "index of a projection"),
     ("RELAY-TUPLE-3", "let %t = (1, 2); %t.-1", "index of a projection"),
     ("RELAY-LET-1", "let %x = 1;", "body of let"),
@@ -102,6 +108,19 @@ REFUSED_MODULES = [
 )
 def test_refused_modules(text: str, message: str) -> None:
     assert message in str(error_of(lambda: read_module(text)))
+
+
+def test_a_match_without_clauses_covers_a_type_without_values_only() -> None:
+    error = error_of(lambda: read_module(NAT + "def @f(%v: Nat) -> int32 { match (%v) { } }"))
+    assert "does not cover Nat" in str(error)
+    read_module("extern type Nothing def @f(%v: Nothing) -> int32 { match (%v) { } }")
+
+
+def test_what_cannot_be_typed_has_no_types() -> None:
+    """Not even the parts that can: their holder would look typed."""
+    text = "%x + nn.dense(%x, %x)"
+    found = parse_expr(f"fn(%x: Tensor[(2, 3), float32]) {{ {text} }}", CATALOGUE, may_be_ill_typed=True)
+    assert not [node for node in walk(found) if not isinstance(node, Op) and node.checked_type_ is not None]
 
 
 @pytest.mark.rule("RELAY-TEXT-1")

@@ -226,7 +226,7 @@ class ExpressionRules(BindingRules):
     def match(self, node: Match) -> Any:
         """The common type of the clauses; every case must be covered if the match says so."""
         if not node.clauses:
-            return self.solver.unifier.hole()
+            return self._match_of_nothing(node)
         result = self.types[node.clauses[0].rhs]
         what = "the clauses of a match differ in type"
         help = "a match has one type: make its clauses agree, by reshape or astype"
@@ -240,6 +240,15 @@ class ExpressionRules(BindingRules):
         for index in covered.unreachable:
             self.elaboration.unreachable.append((node, index))
         return result
+
+    def _match_of_nothing(self, node: Match) -> Any:
+        """A match without clauses has any type; it covers the values of a type that has none."""
+        matched = self.solver.unifier.find(self.types[node.data])
+        data = self.definitions.get(matched.func if isinstance(matched, TypeCall) else matched)
+        if node.complete and not isinstance(matched, IncompleteType) and (data is None or data.constructors):
+            message = f"this match does not cover {show_type(self.solver.unifier.resolve(matched))}"
+            self.solver.report("relay-match", message, node.span, "add clauses, or write match? if that may fail")
+        return self.solver.unifier.hole()
 
 
 def _project(args: tuple[Any, ...], num_inputs: int, index: int, reporter: Any) -> bool:

@@ -188,20 +188,21 @@ class Inference:
                     self.types[mention] = self.globals[mention.name_hint]
 
     def finish(self) -> None:
-        """Default undecided types, raise the collected errors, write the types into the nodes."""
+        """Default undecided types, raise the collected errors, write the types into the nodes: into none if there are
+        errors, so that nothing takes a part of what was found for the whole."""
         self.solver.finish()
         unifier = self.solver.unifier
         resolved: dict[Any, Any] = {}
         for node, type_ in self.types.items():
-            found = resolved.get(type_)
-            if found is None:
+            if type_ not in resolved:
                 found = resolved[type_] = unifier.resolve(type_)
                 if any(isinstance(leaf, IncompleteType) and leaf not in unifier.poison for leaf in leaves(found)):
                     self._undetermined(node, found)
-            if not isinstance(node, Op):
-                set_note(node, "checked_type_", found)
         if self.solver.errors:
             raise DiagnosticError(_without_echoes(self.solver.errors))
+        for node, type_ in self.types.items():
+            if not isinstance(node, Op):
+                set_note(node, "checked_type_", resolved[type_])
         for name, type_ in self.globals.items():
             self.globals[name] = unifier.resolve(type_)
         for literal_, hole in self.elaboration.literals.items():

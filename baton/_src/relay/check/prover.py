@@ -1,4 +1,4 @@
-"""Proofs about dims for type rules: the arithmetic of `tir.arith`, with `?` never decided."""
+"""Proofs about dims for type rules, with `?` never decided."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.tir.expr import IntImm
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
 
@@ -51,10 +52,23 @@ class ConstantReader:
         cursor.expect(",", "between the value and the shape of a constant")
         shape = self._types.shape()
         cursor.expect(",", "between the shape and the dtype of a constant")
+        name = cursor.token
         dtype = self._types.dtype()
         cursor.expect(")", "after the dtype of a constant")
         dims = tuple(int(d.value) for d in shape if isinstance(d, IntImm)) if isinstance(shape, tuple) else None
         if dims is None or len(dims) != len(shape) or math.prod(dims) > MAX_LITERAL:
             raise cursor.fault("the shape of a constant is made of numbers, and not too large", token)
+        if not isinstance(dtype, DataType):
+            raise cursor.fault(f"a constant has a particular dtype, {name.text} stands for any", name)
+        if not _holds(dtype, value.value):
+            raise cursor.fault(f"{value.value} does not fit {dtype}", number)
         filled = np.full(dims, value.value).astype(dtype.numpy)
         return Constant(NDArray(filled), span=cursor.span(token.start))
+
+
+def _holds(dtype: DataType, number: float) -> bool:
+    """Whether a number is one of the dtype; floats round it."""
+    if dtype.is_float:
+        return True
+    low, high = dtype.int_range
+    return low <= number <= high and number == int(number)

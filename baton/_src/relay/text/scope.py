@@ -33,7 +33,11 @@ class Scope:
         self._active.add(var)
 
     def pop(self, var: Var) -> None:
-        self._locals[var.name_hint].remove(var)
+        named = self._locals[var.name_hint]
+        if named[-1] is var:  # unless a free variable of the name was declared within
+            named.pop()
+        else:
+            named.remove(var)
         self._active.discard(var)
 
     def enter(self) -> None:
