@@ -196,3 +196,17 @@ def test_what_no_wanted_parameter_reaches_needs_no_rule() -> None:
     same_values(grad, np.cumprod(w))
     with pytest.raises(DiagnosticError, match="cumprod has no gradient"):
         Gradient("main")(before)
+
+
+def test_two_targets_of_one_function() -> None:
+    """The second adjoint had the symbol of the first one, under another name."""
+
+    def build(b: Any, x: Any) -> Any:
+        return Tuple([b.emit(R.sum(x)), b.emit(R.sum(b.emit(R.multiply(x, x))))])
+
+    (x,) = arrays((3,))
+    after = Gradient("main", target_index=1)(Gradient("main")(program([tensor("x", 3)], build)))
+    assert well_formed(after) == []
+    for name, expected in (("main_adjoint", np.ones(3)), ("main_adjoint1", 2 * x)):
+        _, (grad,) = evaluate(after, name, x)
+        same_values(grad, expected)

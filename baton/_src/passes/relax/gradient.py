@@ -2,6 +2,8 @@
 
     main(x) -> sum(x * x)     gets in addition     main_adjoint(x) -> (sum(x * x), (x + x,))
 
+(`main_adjoint1` where the module has that already.)
+
 Reverse mode: the adjoint repeats the bindings, then visits them backwards; each operator has its own rule
 (`OpDef.gradient`), and contributions of several users are added. The target is the result, or field `target_index` of a
 tuple result; it must be a floating scalar. `require_grads` are the parameters to differentiate with respect to (None:
@@ -28,6 +30,7 @@ from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_un
 from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.dims import Answer, same_shape
+from baton._src.relax.global_names import free_name
 from baton._src.relax.nodes import (
     Call,
     Constant,
@@ -70,7 +73,7 @@ class Gradient(Pass):
         symbols = {n for n in post_order(fresh, notes=True) if isinstance(n, TirVar)}
         fresh = substitute(fresh, {v: v.copy() for v in symbols})
         builder = BlockBuilder(module)
-        name = f"{self.func_name}_adjoint"
+        name = free_name(f"{self.func_name}_adjoint", {v.name_hint for v in module.functions})
         with builder.function(name, fresh.params):
             with builder.dataflow():
                 result = _Reverse(builder, fresh, self.target_index).run([fresh.params[i] for i in wanted])
