@@ -151,3 +151,32 @@ def test_a_variable_of_another_size_is_another_variable() -> None:
     rewriter.set_var_remap(main.params[0], x)
     (block,) = (rewriter.visit_binding_block(b) for b in main.body.blocks[:1])
     assert [b.var.struct_info.shape[0] for b in block.bindings] == [rows, rows]
+
+
+@I.ir_module
+class Countdown:
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), i: R.Tensor((), "int32")):
+        @R.function
+        def loop(x: R.Tensor((2,), "float32"), i: R.Tensor((), "int32")) -> R.Tensor((2,), "float32"):
+            if R.less(i, R.const(1, "int32")):
+                r = x
+            else:
+                r = loop(R.add(x, x), R.subtract(i, R.const(1, "int32")))
+            return r
+
+        return loop(x, i)
+
+
+def test_a_local_function_calls_itself_by_its_new_variable() -> None:
+    """Its body was visited before its variable was replaced."""
+
+    @mutator
+    class Renamed(PyExprMutator):
+        def visit_var_def_(self, var: Any) -> Any:
+            return relax.Var(f"{var.name_hint}_again", var.struct_info)
+
+    changed = Countdown.clone()
+    changed["main"] = Renamed(Countdown).visit_expr(Countdown["main"])
+    assert relax.analysis.well_formed(changed)
+    assert changed["main"].body.blocks[0].bindings[0].var.name_hint == "loop_again"

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
 from baton._src.relax import nodes as rx
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.same_info import same_info
@@ -271,10 +272,23 @@ class ExprMutator:
             self.visit_var_binding_(binding)
 
     def visit_var_binding_(self, binding: Any) -> None:
+        if isinstance(binding.value, rx.Function):
+            self._visit_local_function(binding)
+            return
         value, var = self.visit_expr(binding.value), self.visit_var_def(binding.var)
         if value is not binding.value:
             value = self.builder_.normalize(value)
             var = self.with_struct_info(var, value.struct_info_)
+        self._emit(binding, rx.VarBinding, var, value)
+
+    def _visit_local_function(self, binding: Any) -> None:
+        """Its variable comes first: the function may call itself by it."""
+        named = self._remap[binding.var] = self.visit_var_def(binding.var)
+        value, var = self.visit_expr(binding.value), named
+        if value is not binding.value:
+            value = self.builder_.normalize(value)
+            var = self.with_struct_info(named, value.struct_info_)
+            value = value if var is named else substitute(value, {named: var}, notes=False)
         self._emit(binding, rx.VarBinding, var, value)
 
     def visit_match_cast_(self, binding: rx.MatchCast) -> None:
