@@ -49,6 +49,7 @@ CASES = [
     (X, f"nn.relu({REAL_X})", ["maximum", "qnn.requantize"]),
     (X, f"nn.max_pool2d({REAL_X}, pool_size=[2, 2])", ["nn.max_pool2d", "qnn.requantize"]),
     (X, f"nn.avg_pool2d({REAL_X}, pool_size=[2, 2])", ["cast", "nn.avg_pool2d", "cast", "qnn.requantize"]),
+    (X, f"nn.avg_pool2d({REAL_X}, pool_size=[2, 2], padding=[1, 1], count_include_pad=True)", None),  # zeros are 120
     (X, f"reshape(transpose({REAL_X}, axes=[0, 2, 3, 1]), newshape=[36, 4])", ["transpose", "reshape"]),
     (X, f"clip({REAL_X}, a_min=-0.5f, a_max=1f)", None),
     (X, f"concatenate(({REAL_X}, {REAL_Y}), axis=1)", ["qnn.requantize", "qnn.requantize", "concatenate"]),
@@ -118,7 +119,20 @@ def test_zero_points_for_each_channel() -> None:
     np.testing.assert_array_equal(values(canonical), values(after))
 
 
-@pytest.mark.parametrize("body", [f"sin({REAL_X})", f"{REAL_X} + sin({REAL_Y})", 'cast(%x, dtype="float32")'])
+def weights(count: int, axis: int) -> str:
+    """%w, with a scale for each index along an axis."""
+    return f"qnn.dequantize(%w, Constant(0.01, ({count},), float32), Constant(0, ({count},), int32), axis={axis})"
+
+
+CONV_BY_AXIS = "nn.conv2d({}, {}, kernel_size=[3, 3], channels=8)"
+NO_RULE = [
+    *(f"sin({REAL_X})", f"{REAL_X} + sin({REAL_Y})", 'cast(%x, dtype="float32")'),
+    CONV_BY_AXIS.format(REAL_X, weights(4, 1)),  # no scale of the sums
+    f"nn.bias_add({CONV_BY_AXIS.format(REAL_X, weights(8, 0))}, Constant(1, (4,), float32), axis=2)",
+]
+
+
+@pytest.mark.parametrize("body", NO_RULE)
 def test_what_has_no_rule_stays(body: str) -> None:
     before = main(X, quantized(body))
     assert structural_equal(FakeQuantizationToInteger()(before), before)

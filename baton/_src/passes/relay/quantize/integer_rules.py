@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.passes.relay.building import Build, dtype_of, shape_of
+from baton._src.passes.relay.building import dtype_of, shape_of
 from baton._src.passes.relay.fold_constant import FoldConstant
-from baton._src.passes.relay.operators.channel_scales import data_axis
+from baton._src.passes.relay.operators.channel_scales import data_axis, weight_axis
 from baton._src.passes.relay.quantize.quantized_region import AffineType, NoRule, Region, Rule, alike
 from baton._src.relay.nodes import Call, Constant, Tuple
 from baton._src.values.dtype import DataType
@@ -69,11 +69,18 @@ def _pad(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) 
 
 
 def _pool(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """Means are computed from int32."""
+    """Means are computed from int32. A border that counts is 0, which is the zero point of real zeros."""
     type_, build = region.type_of(call.args[0]), region.build
     region.scalars(type_)
     wide = build.op("astype", args[0], dtype="int32")
-    return build.op("astype", build.call(Call(call.op, (wide,), call.attrs)), dtype=type_.dtype), type_
+    counts_border = getattr(call.attrs, "count_include_pad", False) and any(call.attrs.padding)
+    zero = build.op("astype", type_.zero_point, dtype="int32") if counts_border else None
+    if zero is not None:
+        wide = build.op("subtract", wide, zero)
+    mean = build.call(Call(call.op, (wide,), call.attrs))
+    if zero is not None:
+        mean = build.op("add", mean, zero)
+    return build.op("astype", mean, dtype=type_.dtype), type_
 
 
 def _function(name: str) -> Rule:
@@ -100,37 +107,30 @@ def _product(name: str) -> Rule:
     def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
         left, right, build = region.type_of(call.args[0]), region.type_of(call.args[1]), region.build
         region.scalars(left)
-        zero = _one_number(right.zero_point, build) if name in _SCALAR_ZERO else right.zero_point
-        if name in _SCALAR_ZERO:
+        if name in _SCALAR_WEIGHTS:
             region.scalars(right)
+        axis = data_axis(call) if shape_of(right.scale) != () else -1
+        if axis is None or (axis >= 0 and right.axis % len(args[1].checked_type.shape) != weight_axis(call, "O")):
+            raise NoRule  # only scales along the outputs scale whole sums
         attributes = {n: getattr(call.attrs, n) for n in call.attrs.names if n != "out_dtype"}
-        operands = (*args, left.zero_point, zero, left.scale, right.scale)
+        operands = (*args, left.zero_point, right.zero_point, left.scale, right.scale)
         made = build.op(f"qnn.{name}", *operands, **attributes, out_dtype="int32")
         product = build.op("multiply", left.scale, right.scale)
         scale = FoldConstant().folded(product) or product
-        axis = data_axis(call) if shape_of(right.scale) != () else None
-        return made, AffineType(scale, build.const(0, "int32"), DataType("int32"), -1 if axis is None else axis)
+        return made, AffineType(scale, build.const(0, "int32"), DataType("int32"), axis)
 
     return rule
 
 
-_SCALAR_ZERO = ("batch_matmul", "conv2d_transpose")
+_SCALAR_WEIGHTS = ("batch_matmul", "conv2d_transpose")
 """Products whose second operand has one scale and one zero point."""
-
-
-def _one_number(zero: Any, build: Build) -> Any:
-    """A zero point as a scalar: a constant vector of equal numbers counts as one."""
-    if shape_of(zero) == ():
-        return zero
-    if not isinstance(zero, Constant) or len(set(zero.data.data.ravel().tolist())) != 1:
-        raise NoRule
-    return build.const(int(zero.data.data.ravel()[0]), dtype_of(zero))
 
 
 def _bias(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
     """A bias is quantised like the sums it is added to, which are int32."""
     type_, build = region.type_of(call.args[0]), region.build
-    if type_.dtype != "int32":
+    along = call.attrs.axis % len(args[0].checked_type.shape)
+    if type_.dtype != "int32" or (shape_of(type_.scale) != () and type_.axis != along):
         raise NoRule
     bias = args[1]
     if call.args[1] in region.types:
