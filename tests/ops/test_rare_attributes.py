@@ -69,3 +69,10 @@ def test_codes_of_no_dtype_leave_data_alone() -> None:
     names = [placeholder(np.shape(v), str(v.dtype), f"p{n}") for n, v in enumerate(given)]
     np.testing.assert_array_equal(definition.reference(given, definition.attrs()), x)
     np.testing.assert_array_equal(computed(definition.name, names, t(2), *map(np.asarray, given)), x)
+
+
+def test_channels_that_the_kernel_does_not_have() -> None:
+    """Guards what nn.conv2d always refused: transposed ones passed them over."""
+    operands = (t(1, 4, 3, 3), t(4, 2, 3, 3))
+    rejects("channels is 6, but the kernel has 4", "nn.conv2d_transpose", *operands, groups=2, channels=6)
+    assert infer("nn.conv2d_transpose", *operands, groups=2, channels=4).shape == (1, 4, 5, 5)

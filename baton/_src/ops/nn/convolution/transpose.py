@@ -114,6 +114,9 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
     if math.divides(a.groups, data["C"]) is False:
         call.fail(f"{data['C']} channels cannot be divided into {a.groups} groups")
     channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
+    if a.channels is not None and math.equal(channels, a.channels) is False:
+        help = "leave channels out: the kernel says it"
+        call.fail(f"channels is {a.channels}, but the kernel has {channels} output channels", help=help)
     result: Extents = {"N": data["N"], "C": channels}
     for i, letter in enumerate(SPATIAL[a.spatial]):
         if a.output_padding[i] and not 0 <= a.output_padding[i] < max(a.strides[i], a.dilation[i]):
