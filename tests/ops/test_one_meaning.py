@@ -131,6 +131,27 @@ def test_boxes_without_samples_have_no_largest() -> None:
     assert call.run_compute(call.infer())[0].item() == call.reference().item() == 0
 
 
+@pytest.mark.parametrize("name", ["vision.roi_align", "vision.roi_pool"])
+def test_boxes_at_no_number(name: str) -> None:
+    """Guards coordinates that are NaN: references failed."""
+    definition = CATALOGUE.get(name)
+    boxes = Arr((1, 5), values=((0, np.nan, 0, 1, 1),))
+    attributes = definition.attrs(pooled_size=(1, 1), spatial_scale=1.0)
+    call = SampledCall(definition, Sample((Arr((1, 1, 5, 5)), boxes), attributes), symbolic=False)
+    assert_close(call.run_compute(call.infer())[0], call.reference(), call.sample)
+
+
+@pytest.mark.parametrize("name", ["vision.roi_align", "vision.roi_pool", "image.crop_and_resize"])
+def test_images_are_not_counted_from_the_end(name: str) -> None:
+    """Guards references: kernels end the call."""
+    definition, image, box = CATALOGUE.get(name), np.ones((2, 1, 3, 3), "float32"), np.ones((1, 4), "float32")
+    with pytest.raises(IndexError, match="image -1"):
+        if "crop" in name:
+            definition.reference((image, box, np.array([-1])), definition.attrs(crop_size=(2, 2)))
+        attributes = definition.attrs(pooled_size=(1, 1), spatial_scale=1.0)
+        definition.reference((image, np.insert(box, 0, -1, axis=1)), attributes)
+
+
 def test_grids_of_float64() -> None:
     """Guards that maps of float64 are not rounded to float32."""
     definition = CATALOGUE.get("image.affine_grid")

@@ -1,11 +1,21 @@
-"""Arrays of NumPy in any layout, with their axes in one order: what references compute on."""
+"""Arrays of NumPy in any layout, with their axes in one order, and images of them: what references compute on."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.values.tensor import AnyArray
+
+
+def image_of(images: AnyArray, number: Any) -> AnyArray:
+    """One of a batch. Raises `IndexError` for a number that is none, as kernels do: none counts from the end."""
+    if not 0 <= int(number) < len(images):
+        raise IndexError(f"image {number} of {len(images)}")
+    found: AnyArray = images[int(number)]
+    return found
 
 
 def to_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:

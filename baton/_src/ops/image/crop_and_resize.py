@@ -16,6 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import image_of
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
@@ -124,13 +125,14 @@ def reference_crop(inputs: Any, a: CropAttrs) -> Any:
     dtype = DataType(x.dtype) if a.out_dtype.is_void else a.out_dtype
     beyond = np.asarray(as_element(a.extrapolation_value, dtype), dtype.numpy)
     found = np.full((len(boxes), images.shape[1], *a.crop_size), beyond)
-    for m, (box, image) in enumerate(zip(boxes.astype("float32"), which)):
+    for m, (box, number) in enumerate(zip(boxes.astype("float32"), which)):
+        image = image_of(images, number)
         rows = _sources(box[0], box[2], height, a.crop_size[0])
         columns = _sources(box[1], box[3], width, a.crop_size[1])
         for i, u in enumerate(rows):
             for j, v in enumerate(columns):
                 if 0 <= u <= height - 1 and 0 <= v <= width - 1:
-                    found[m, :, i, j] = convert(_pixel(images[image], u, v, a.method), dtype)
+                    found[m, :, i, j] = convert(_pixel(image, u, v, a.method), dtype)
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
 

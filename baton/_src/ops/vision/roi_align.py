@@ -8,7 +8,6 @@ less a bin of an extent of e pixels has ceil(e) samples along that axis. Source:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -18,6 +17,8 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import image_of
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
@@ -25,6 +26,7 @@ from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, c
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT64
 
 
 @attrs
@@ -199,11 +201,12 @@ def reference(inputs: Any, a: RoiAlignAttrs) -> Any:
     images = (x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)).astype(REAL)
     found = np.zeros((len(rois), images.shape[1], *a.pooled_size), REAL)
     for m, roi in enumerate(rois.astype(REAL)):
-        image = images[int(roi[0])]
+        image = image_of(images, roi[0])
         x0, y0, x1, y1 = (v * np.float32(a.spatial_scale) - np.float32(0.5 * a.aligned) for v in roi[1:])
         least = np.float32(-np.inf if a.aligned else 1)
         bins = [max(h - lo, least) / np.float32(n) for lo, h, n in zip((y0, x0), (y1, x1), a.pooled_size)]
-        counts = [a.sample_ratio if a.sample_ratio > 0 else max(math.ceil(b), 0) for b in bins]
+        adapted = convert(np.maximum(np.ceil(bins), 0), INT64)
+        counts = [a.sample_ratio if a.sample_ratio > 0 else int(count) for count in adapted]
         for i, j in np.ndindex(*a.pooled_size):
             rows = [y0 + np.float32(i + (n + 0.5) / counts[0]) * bins[0] for n in range(counts[0])]
             columns = [x0 + np.float32(j + (n + 0.5) / counts[1]) * bins[1] for n in range(counts[1])]

@@ -14,12 +14,15 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import image_of
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT64
 
 
 @attrs
@@ -87,14 +90,15 @@ def reference(inputs: Any, a: RoiPoolAttrs) -> Any:
     found = np.zeros((len(rois), x.shape[1], *a.pooled_size), x.dtype)
     for m, roi in enumerate(rois.astype(REAL)):
         places = roi[1:] * np.float32(a.spatial_scale)
-        x0, y0, x1, y1 = (int(np.copysign(np.floor(np.abs(p) + 0.5), p)) for p in places)
+        x0, y0, x1, y1 = map(int, convert(np.copysign(np.floor(np.abs(places) + np.float32(0.5)), places), INT64))
+        image = image_of(x, roi[0])
         for at in np.ndindex(*a.pooled_size):
             cut = []
             for p, lo, hi, bins, extent in zip(at, (y0, x0), (y1, x1), a.pooled_size, x.shape[2:]):
                 size = max(hi - lo + 1, 1)
                 ends = (lo + p * size // bins, lo - (-(p + 1) * size // bins))
                 cut.append(slice(*(max(min(e, extent), 0) for e in ends)))
-            window = x[int(roi[0]), :, cut[0], cut[1]]
+            window = image[:, cut[0], cut[1]]
             found[(m, slice(None), *at)] = window.max(axis=(1, 2)) if 0 not in window.shape[1:] else 0
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
