@@ -9,6 +9,7 @@ import numpy as np
 
 from baton._src.relay.nodes import Pattern, PatternConstructor, PatternTuple, PatternVar, Var
 from baton._src.relay.scopes import Scopes
+from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.tensor import NDArray, array
 
@@ -74,7 +75,8 @@ def bind(pattern: Pattern, value: Any, into: dict[Any, Any]) -> bool:
 
 
 def to_value(given: Any) -> Any:
-    """What a user passes as a value: arrays and numbers become tensors, lists tuples; values stay as they are."""
+    """What a user passes as a value: arrays and numbers become tensors, lists tuples; values stay as they are. Error
+    `value-mismatch`: an integer beyond int32."""
     if isinstance(given, (NDArray, ADT, RefCell, FunctionValue)):
         return given
     if isinstance(given, (tuple, list)):
@@ -82,6 +84,9 @@ def to_value(given: Any) -> Any:
     if isinstance(given, bool):
         return array(np.asarray(given))
     if isinstance(given, int):
+        if not -(2**31) <= given < 2**31:
+            help = "give an array of the dtype that is meant: np.int64(...)"
+            raise fail("value-mismatch", f"a number of Python is an int32, which {given} does not fit", help=help)
         return array(np.asarray(given, np.int32))
     if isinstance(given, float):
         return array(np.asarray(given, np.float32))

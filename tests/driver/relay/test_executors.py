@@ -299,6 +299,15 @@ def test_numbers_take_the_dtype_that_a_parameter_declares(kind: str) -> None:
         create_executor(kind, mod).evaluate()(1.0, 2.5, 1.0)
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+@pytest.mark.parametrize(("type_", "number"), [("int8", 300), ("int32", 3_000_000_000), ("Tensor[(1), int32]", 2**40)])
+def test_numbers_that_do_not_fit_are_refused(kind: str, type_: str, number: int) -> None:
+    """They had been taken modulo 2**8 and 2**32."""
+    run = create_executor(kind, module(f"def @main(%x: {type_}) {{ %x }}")).evaluate()
+    with pytest.raises(DiagnosticError, match="value-mismatch"):
+        run(number)
+
+
 @pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
 def test_a_value_given_twice_is_two_tensors(kind: str) -> None:
     """Guards that writing into one result changes no other."""

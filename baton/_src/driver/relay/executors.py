@@ -177,6 +177,9 @@ def _as_declared(param: Any, value: Any) -> Any:
     wanted, given = type_.dtype, np.asarray(value)
     if not isinstance(wanted, DataType) or not np.can_cast(given.dtype, wanted.numpy, "same_kind"):
         return value
+    if wanted.is_int and not wanted.int_range[0] <= value <= wanted.int_range[1]:
+        help = f"the parameter is declared {show_type(type_)}"
+        raise fail("value-mismatch", f"argument {param.name_hint} is {value}, which does not fit", help=help)
     return array(given.astype(wanted.numpy))
 
 
