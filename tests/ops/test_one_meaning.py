@@ -145,11 +145,24 @@ def test_boxes_at_no_number(name: str) -> None:
 def test_images_are_not_counted_from_the_end(name: str) -> None:
     """Guards references: kernels end the call."""
     definition, image, box = CATALOGUE.get(name), np.ones((2, 1, 3, 3), "float32"), np.ones((1, 4), "float32")
+    operands: Any = (image, np.insert(box, 0, -1, axis=1))
+    attributes: dict[str, Any] = {"pooled_size": (1, 1), "spatial_scale": 1.0}
+    if "crop" in name:
+        operands, attributes = (image, box, np.array([-1])), {"crop_size": (2, 2)}
     with pytest.raises(IndexError, match="image -1"):
-        if "crop" in name:
-            definition.reference((image, box, np.array([-1])), definition.attrs(crop_size=(2, 2)))
-        attributes = definition.attrs(pooled_size=(1, 1), spatial_scale=1.0)
-        definition.reference((image, np.insert(box, 0, -1, axis=1)), attributes)
+        definition.reference(operands, definition.attrs(**attributes))
+
+
+def test_no_class_is_no_number() -> None:
+    """Guards multibox_transform_loc: a score that is NaN is not the best, wherever it stands among the classes."""
+    definition = CATALOGUE.get("vision.multibox_transform_loc")
+    scores = Arr((1, 3, 2), values=[((0, 0), (np.nan, 0.5), (0.5, np.nan))])
+    operands = (scores, Arr((1, 8)), Arr((1, 2, 4), low=0.0, high=1.0))
+    call = SampledCall(definition, Sample(operands, definition.attrs()), symbolic=False)
+    found, wanted = call.run_compute(call.infer()), call.reference()
+    assert wanted[0][0, :, 0].tolist() == [1, 0]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_grids_of_float64() -> None:

@@ -161,13 +161,18 @@ def infer_transform(call: OpCall[TransformAttrs]) -> Info:
 
 
 def _best(x: k.Tensor, a: TransformAttrs) -> k.Tensor:
-    """The best class of every anchor (the first of equals), from 1 on unless the background counts."""
+    """The best class of every anchor (the first of equals, NaN last), from 1 on unless the background counts."""
     first = _first_class(a)
+
+    def score(b: Any, c: Any, n: Any) -> Any:
+        found = x(b, c + first, n)
+        return k.select(k.tir.NE(found, found), k.lowest(x.dtype), found)
+
     other = k.reduce_axis(k.index(x.shape[1]) - first, "c")
     rival = k.reduce_axis(k.index(x.shape[1]) - first, "d")
 
     def beaten(b: Any, c: Any, n: Any) -> Any:
-        mine, its = x(b, c + first, n), x(b, rival.var + first, n)
+        mine, its = score(b, c, n), score(b, rival.var, n)
         better = k.tir.Or(its > mine, k.tir.And(k.tir.EQ(its, mine), rival.var < c))
         return k.reduce_max(k.select(better, k.const(1, _INT), k.const(0, _INT)), [rival])
 
@@ -240,7 +245,7 @@ def reference_transform(inputs: Any, a: TransformAttrs) -> Any:
     count = np.zeros(x.shape[:1], _INT)
     variances = np.asarray(a.variances, x.dtype)
     for b, n in np.ndindex(x.shape[0], x.shape[2]):
-        kind = first + int(np.argmax(x[b, first:, n]))
+        kind = first + int(np.argmax(np.where(np.isnan(x[b, first:, n]), -np.inf, x[b, first:, n])))
         if not x[b, kind, n] >= x.dtype.type(a.threshold):
             continue
         dx, dy, dw, dh = offsets[b, 4 * n : 4 * n + 4] * variances
