@@ -66,6 +66,33 @@ def test_macros_are_expanded_in_place() -> None:
     assert len(main.body.blocks[0].bindings) == 2
 
 
+def test_dims_in_quotes_may_use_functions_of_t() -> None:
+    """Guards `"T.max(n, 4)"`, whose T was taken for a size; a size may be called so, and is printed as T_1."""
+
+    @R.function
+    def main(x: R.Tensor(("n", "T.max(n, 4)", "T"), "float32")):
+        return x
+
+    assert str(main.params[0].struct_info) == 'R.Tensor((n, T.max(n, 4), T_1), dtype="float32")'
+
+
+def test_emit_takes_its_arguments_by_name() -> None:
+    """Guards the annotation of R.emit, which was passed over."""
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        R.func_attr(attrs={"note": 1})
+        y = R.emit(value=x, annotate_struct_info=R.Tensor(ndim=1, dtype="float32"))
+        z = R.emit(y, R.Object)
+        return z
+
+    assert main.attrs["note"] == 1
+    assert [str(b.var.struct_info) for b in main.body.blocks[0].bindings] == [
+        'R.Tensor(dtype="float32", ndim=1)',
+        "R.Object",
+    ]
+
+
 def test_mistakes_point_into_this_file() -> None:
     """File, line and column of the wrong name."""
     with pytest.raises(DiagnosticError) as error:

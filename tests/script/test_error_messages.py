@@ -35,6 +35,12 @@ def body(*lines: str) -> str:
         (body("x += w", "return x"), "script-syntax", "x += w", "x = R.add(x, y)"),
         (body("while x:", "    y = x", "return x"), "script-syntax", "while x:", "calls itself"),
         (body("if x:", "    y = x", "else:", "    y = x", "return y"), "relax-struct-info", "x", "boolean scalar"),
+        (body("y = R.emit()", "return y"), "script-value", "R.emit()", "R.emit takes value"),
+        (body("y = R.emit_te()", "return y"), "script-value", "R.emit_te()", "takes a function"),
+        (body("R.func_name()", "return x"), "script-value", "R.func_name()", "R.func_name takes name"),
+        (body("R.func_ret_value(x, w)"), "script-value", "R.func_ret_value(x, w)", "takes value"),
+        (body("y = R.match_cast(x)", "return y"), "script-value", "R.match_cast(x)", "value and struct_info"),
+        (CALLEE.replace("M.f(x)", "cls(x)"), "script-value", "cls", "M is the module"),
         (CALLEE, "relax-struct-info", "M.f(x)", "argument 0 of f is R.Tensor((3,)"),
         (CALLEE.replace("M.f(x)", "f(x)"), "script-name", "f", "named through it: cls.f"),
         (
@@ -61,6 +67,29 @@ def test_mistakes(text: str, code: str, token: str, says: str) -> None:
     assert caret(str(error.value)) == token
 
 
+def test_a_macro_that_calls_itself_is_told() -> None:
+    """Guards endless expansion: Python's recursion error, and in kernels no end at all."""
+    relax = "@R.macro\ndef m(x):\n    y = m(x)\n    return y\n" + body("y = m(x)", "return y")
+    tir = "@T.macro\ndef m():\n    m()\n    m()\n@T.prim_func\ndef f(n: T.int32):\n    m()\n    m()\n"
+    for text in (relax, tir):
+        with pytest.raises(DiagnosticError, match="macro m calls itself without end"):
+            load(text)
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        ("if c:", "    y = x", "else:", "    z = x"),
+        ("if c:", "    y = x", "elif c:", "    z = x", "elif c:", "    y = x", "else:", "    y = x"),
+        ("if c:", "    y = x", "else:", "    pass"),
+    ],
+)
+def test_what_only_some_branches_assign_is_told(branches: tuple[str, ...]) -> None:
+    """Guards the value of the if: the y from before it was returned, whatever the branches had assigned."""
+    with pytest.raises(DiagnosticError, match="not all branches end by assigning y"):
+        load(body("y = R.exp(x)", "c = R.const(True)", *branches, "return y"))
+
+
 def caret(rendered: str) -> str:
     """What the first carets stand under."""
     lines = rendered.splitlines()
@@ -73,7 +102,11 @@ def caret(rendered: str) -> str:
     ("lines", "code", "line"),
     [
         (("with R.dataflow():", "    a = R.exp(x)", "    R.output()", "return a"), "RELAX-WF-1b", 6),
-        (("c = R.const(True)", "if c:", "    a = x", "else:", "    b = x", "return a"), "RELAX-SCOPE-3", 8),
+        (
+            ("c = R.const(True)", "if c:", "    a = x", "    p = x", "else:", "    p = x", "return a"),
+            "RELAX-SCOPE-3",
+            9,
+        ),
     ],
 )
 def test_late_uses_are_shown_where_they_are(lines: tuple[str, ...], code: str, line: int) -> None:

@@ -86,6 +86,8 @@ class Assignments:
         if cast is not None:
             self._match_cast(cast, target, annotation, node)
             return
+        value, said = self._emitted(value)
+        annotation = annotation or said
         found = self._value(value)
         if isinstance(found, TirVar) and annotation is None and not self._is_known(found):
             self._declare(target, found, value)
@@ -98,14 +100,34 @@ class Assignments:
 
     def _value(self, node: ast.expr) -> Any:
         """An expression, looking through R.emit and R.emit_te."""
-        call = self._marker_call(node, markers.EMIT, markers.EMIT_TE)
+        node, _ = self._emitted(node)
+        call = self._marker_call(node, markers.EMIT_TE)
         if call is None:
             return self.evaluator.value(node)
-        if self._marker_call(node, markers.EMIT) is not None:
-            return self.evaluator.value(call.args[0])
+        if not call.args:
+            raise self._error("script-value", "R.emit_te takes a function and its arguments", call)
         function, *args = [self.evaluator.value(a) for a in call.args]
         kwargs = {k.arg: self.evaluator.value(k.value) for k in call.keywords if k.arg is not None}
         return self.builder.call_te(function, *args, **kwargs)
+
+    def _emitted(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:
+        """The value and the annotation of `R.emit(value, annotation)`; any other expression as it is."""
+        call = self._marker_call(node, markers.EMIT)
+        if call is None:
+            return node, None
+        value, *said = self._arguments(call, markers.EMIT, "value", optional=("annotate_struct_info",))
+        return value, said[0] if said else None
+
+    def _arguments(
+        self, call: ast.Call, word: markers.Marker, *needed: str, optional: tuple[str, ...] = ()
+    ) -> list[ast.expr]:
+        """The arguments of a marker, given by place or by name, in order. Error `script-value`: others are given."""
+        names = (*needed, *optional)
+        given = dict(zip(names, call.args)) | {str(k.arg): k.value for k in call.keywords}
+        is_each_once = len(given) == len(call.args) + len(call.keywords)
+        if not is_each_once or not set(needed) <= given.keys() <= set(names):
+            raise self._error("script-value", f"{word!r} takes {' and '.join(needed)}", call, help=word.__doc__)
+        return [given[name] for name in names if name in given]
 
     def _is_known(self, var: TirVar) -> bool:
         return any(v is var for scope in self.environment.scopes for v in scope.values())
@@ -183,11 +205,7 @@ class Assignments:
             self._define(name, self.evaluator.as_relax(item, value), None)
 
     def _match_cast(self, call: ast.Call, target: ast.Name | None, annotation: ast.expr | None, node: ast.stmt) -> None:
-        given = {k.arg: k.value for k in call.keywords}
-        value = call.args[0] if call.args else given.get("value")
-        said = call.args[1] if len(call.args) > 1 else given.get("struct_info")
-        if value is None or said is None or len(call.args) + len(given) != 2:
-            raise self._error("script-value", "R.match_cast takes a value and an annotation", call)
+        value, said = self._arguments(call, markers.MATCH_CAST, "value", "struct_info")
         found = self.normalizer.atom(self.evaluator.expr(value))
         info = self.evaluator.info(said)
         var = None

@@ -297,6 +297,8 @@ class Evaluator:
             return self.at(node, lambda: function(*args, **kwargs))
         if isinstance(function, (Expr, GlobalVar)):
             return self._relax_call(node, function, args, kwargs)
+        if isinstance(function, ModuleRef):
+            raise self.error("script-value", f"{function.name} is the module, not a function of it", node.func)
         if getattr(function, "is_script_macro", False) and self.inline is not None:
             return self.inline(function, args, kwargs, self.source.span(node))
         if not callable(function):

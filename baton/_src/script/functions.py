@@ -58,18 +58,17 @@ class SignatureScalars(Scalars):
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise fail("script-annotation", f"{text!r} is not an expression of shape variables") from None
-        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        parts = list(ast.walk(tree))
+        owners = {id(n.value) for n in parts if isinstance(n, ast.Attribute)}  # `T`, as in "T.max(n, 4)"
         inner = Environment(self.environment.roots, self.environment.captured)
-        for name in names:
-            found = self._variable(name)
-            if found is not None:
-                inner.define(name, found)
+        for name in [n.id for n in parts if isinstance(n, ast.Name) and id(n) not in owners]:
+            inner.define(name, self._variable(name))
         value = Evaluator(self.source, inner, self).value(_without_places(tree.body))
         if not isinstance(value, (PrimExpr, int)) or isinstance(value, bool):
             raise fail("script-annotation", f"{text!r} is not a scalar")
         return value
 
-    def _variable(self, name: str) -> TirVar | None:
+    def _variable(self, name: str) -> TirVar:
         if name in self.own:
             return self.own[name]
         known = self.environment.get(name) if self.of_result or not self.open else None
@@ -81,8 +80,6 @@ class SignatureScalars(Scalars):
                 f"shape variable {name!r} is not defined",
                 help=f"only signatures introduce names by strings:  write {name} = T.int64() before, and use it bare",
             )
-        if name in self.environment.roots:
-            return None
         like = self.declared.get(name)
         var = self.own[name] = TirVar(name, INT64) if like is None else type(like)(name, like.dtype)
         return var

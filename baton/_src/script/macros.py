@@ -75,11 +75,11 @@ def bind_arguments(macro: Macro, args: list[Any], kwargs: dict[str, Any], span: 
     if node.vararg is not None:
         found[node.vararg.arg] = tuple(given[len(positional) :])
     elif len(given) > len(positional):
-        raise _wrong(macro, f"takes {len(positional)} arguments, got {len(given)}", span)
+        raise wrong_use(macro, f"takes {len(positional)} arguments, got {len(given)}", span)
     others: dict[str, Any] = {}
     for name, value in kwargs.items():
         if name in found or (name not in names and node.kwarg is None):
-            raise _wrong(macro, f"cannot take {name!r}", span)
+            raise wrong_use(macro, f"cannot take {name!r}", span)
         (found if name in names else others)[name] = value
     if node.kwarg is not None:
         found[node.kwarg.arg] = others
@@ -89,10 +89,11 @@ def bind_arguments(macro: Macro, args: list[Any], kwargs: dict[str, Any], span: 
         if name not in found:
             default = defaults.get(name)
             if not isinstance(default, ast.Constant):
-                raise _wrong(macro, f"misses argument {name!r}", span)
+                raise wrong_use(macro, f"misses argument {name!r}", span)
             found[name] = default.value
     return found
 
 
-def _wrong(macro: Macro, message: str, span: Span | None) -> DiagnosticError:
+def wrong_use(macro: Macro, message: str, span: Span | None) -> DiagnosticError:
+    """The error of a call of a macro."""
     return DiagnosticError(Diagnostic("script-macro", f"macro {macro.node.name} {message}", span=span))

@@ -21,9 +21,9 @@ from baton._src.script.assignments import Assignments, Functions
 from baton._src.script.attribute_values import attribute_value
 from baton._src.script.evaluate import Evaluator, Poisoned
 from baton._src.script.infos import Scalars
-from baton._src.script.macros import Macro, bind_arguments
+from baton._src.script.macros import Macro, bind_arguments, wrong_use
 from baton._src.script.options import Options, options_of
-from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, mentions, targets
+from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, last_targets, mentions, targets
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 
@@ -53,10 +53,9 @@ class Statements(Assignments):
             if isinstance(statement, ast.Return):
                 returned = True
                 result = self._guarded_leaf(statement.value, statement, result)
-            elif self._ret_value(statement):
+            elif (call := self._marker_call(statement, markers.FUNC_RET)) is not None:
                 returned = True
-                call = self._marker_call(statement, markers.FUNC_RET)
-                result = self._guarded_leaf(call.args[0] if call is not None else None, statement, result)
+                result = self._guarded_leaf(call, statement, result)
             else:
                 self._statement(statement)
         if self.announced is not None:
@@ -65,19 +64,17 @@ class Statements(Assignments):
             self._problem("script-return", f"function {node.name} does not return anything", node.body[-1])
         return result
 
-    def _guarded_leaf(self, value: ast.expr | None, node: ast.stmt, otherwise: Any) -> Any:
-        """The leaf that a function returns; `otherwise` if it cannot be read."""
+    def _guarded_leaf(self, said: ast.expr | None, node: ast.stmt, otherwise: Any) -> Any:
+        """The leaf that a function returns, by `R.func_ret_value` or not; `otherwise` if it cannot be read."""
         found: list[Any] = [otherwise]
 
         def read() -> None:
+            call = None if said is None else self._marker_call(said, markers.FUNC_RET)
+            value = said if call is None else self._arguments(call, markers.FUNC_RET, "value")[0]
             found.append(Tuple([]) if value is None else self._leaf(self.evaluator.expr(value)))
 
         self.reader.guarded(read, node, [])
         return found[-1]
-
-    def _ret_value(self, statement: ast.stmt) -> bool:
-        """Whether a statement is `R.func_ret_value(x)`."""
-        return self._marker_call(statement, markers.FUNC_RET) is not None
 
     def _problem(self, code: str, message: str, node: ast.AST, help: str | None = None) -> None:
         self.reader.problems += self.evaluator.error(code, message, node, help).diagnostics
@@ -154,20 +151,21 @@ class Statements(Assignments):
             return True
         attr = self._marker_call(node, markers.FUNC_ATTR)
         if attr is not None:
-            said = attribute_value(self.evaluator, attr.args[0]) if attr.args else None
+            said = attribute_value(self.evaluator, self._arguments(attr, markers.FUNC_ATTR, "attrs")[0])
             if not isinstance(said, dict):
                 raise self._error("script-value", "R.func_attr takes a dict of attributes", attr)
             self.attrs.update(said)
             return True
         name = self._marker_call(node, markers.FUNC_NAME)
         if name is not None:
-            self.public_name = str(self.evaluator.value(name.args[0]))
+            self.public_name = str(self.evaluator.value(self._arguments(name, markers.FUNC_NAME, "name")[0]))
             return True
         if self._marker_call(node, markers.OUTPUT) is not None:
             raise self._error("script-dataflow", "R.output can only be the last statement of a dataflow block", node)
         binding = self._marker_call(node, markers.EMIT_VAR_BINDING)
         if binding is not None:
-            self.builder.emit_normalized(self.evaluator.value(binding.args[0]))
+            (made,) = self._arguments(binding, markers.EMIT_VAR_BINDING, "value")
+            self.builder.emit_normalized(self.evaluator.value(made))
             return True
         return False
 
@@ -181,6 +179,12 @@ class Statements(Assignments):
         announced, self.announced = self.announced, None
         if announced is not None and announced.name != result:
             raise self._unbound(announced)
+        lost = sorted(last_targets(node) - {result, None, "_"}, key=str)
+        if lost:
+            raise self._error(
+                "script-syntax", f"not all branches end by assigning {lost[0]}, which ends with its branch", node,
+                help="the value of an if is what every branch assigns last, to one name",
+            )  # fmt: skip
         then = self._branch(node.body, result)
         other = self._branch(node.orelse, result)
         span = self.source.span(node.test)
@@ -325,10 +329,17 @@ class Statements(Assignments):
         inner.reader = self.reader.for_macro(macro.source, environment)
         inner.evaluator = Evaluator(macro.source, environment, self.evaluator.scalars)
         inner.evaluator.inline = inner._inline
-        with environment.scope() as scope:
-            scope.update(names)
-            for statement in macro.node.body:
-                if isinstance(statement, ast.Return):
-                    return None if statement.value is None else inner.evaluator.value(statement.value)
-                inner._run(statement)
+        try:
+            with environment.scope() as scope:
+                scope.update(names)
+                return inner._macro_body(macro.node.body)
+        except RecursionError:
+            raise wrong_use(macro, "calls itself without end", span) from None
+
+    def _macro_body(self, body: list[ast.stmt]) -> Any:
+        """Read the statements of a macro; what it returns."""
+        for statement in body:
+            if isinstance(statement, ast.Return):
+                return None if statement.value is None else self.evaluator.value(statement.value)
+            self._run(statement)
         return None

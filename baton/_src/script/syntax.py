@@ -1,4 +1,4 @@
-"""Purely syntactic queries on statements: the names they assign, the result common to two branches."""
+"""Purely syntactic queries on statements: the names they assign, the result common to all branches."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def targets(node: ast.stmt) -> list[str]:
         case ast.FunctionDef():
             return [node.name]
         case ast.If():
-            result = common_result(node)
-            return [] if result is None else [result]
+            return [name for name in last_targets(node) if name is not None]
         case ast.With():
             return [n for s in node.body for n in targets(s)]
         case _:
@@ -62,27 +61,26 @@ class Announced:
     node: ast.AnnAssign
 
 
-def common_result(node: ast.If) -> str | None:
-    """The name that the last statements of both branches assign, if it is one and the same.
+def last_targets(node: ast.If) -> set[str | None]:
+    """The names that the last statements of all branches assign; None stands for a branch that ends otherwise.
 
     Of a dataflow block that is the last statement before R.output, if it lists the name.
     """
-    if not node.orelse:
-        return None
-    ends = [_last_target(node.body[-1]), _last_target(node.orelse[-1])]
-    return ends[0] if ends[0] == ends[1] else None
+    found: set[str | None] = set()
+    work: list[ast.stmt] = [node]
+    while work:
+        last = work.pop()
+        if isinstance(last, ast.If) and last.orelse:
+            work += [last.body[-1], last.orelse[-1]]
+        else:
+            found.add(_last_simple(last))
+    return found
 
 
-def _last_target(node: ast.stmt) -> str | None:
-    while isinstance(node, ast.If):
-        # `elif` chains nest in the else branch: the name must be that of every branch.
-        if not node.orelse or _last_simple(node.body[-1]) is None:
-            return common_result(node)
-        first = _last_simple(node.body[-1])
-        node, expected = node.orelse[-1], first
-        if not isinstance(node, ast.If):
-            return expected if _last_simple(node) == expected else None
-    return _last_simple(node)
+def common_result(node: ast.If) -> str | None:
+    """The name that the last statements of all branches assign, if it is one and the same."""
+    found = last_targets(node)
+    return found.pop() if len(found) == 1 else None
 
 
 def _last_simple(node: ast.stmt) -> str | None:
