@@ -26,6 +26,14 @@ BLOCK = 'with T.block("b"):\n    '
         ('x = T.allocate(8, "int32")', "tir-syntax", 'T.allocate(8, "int32")'),
         ("for i in T.thread_binding(8): B[i] = 1", "tir-loop", "T.thread_binding(8)"),
         ("for i in T.serial(8, annotations=3): B[i] = 1", "tir-loop", "T.serial(8, annotations=3)"),
+        ("for i in range(8): B[i] = 1\nelse: B[0] = 2", "tir-syntax", "B[0] = 2"),
+        ("while n < 8: B[0] = 1\nelse: B[0] = 2", "tir-syntax", "B[0] = 2"),
+        ("i = 0\nwhile i < 8: i += 1", "tir-loop", "i"),
+        ('for i in T.thread_binding(thread="x"): B[i] = 1', "tir-loop", 'T.thread_binding(thread="x")'),
+        ("T.Assert(n > 0)", "tir-syntax", "T.Assert(n > 0)"),
+        ('T.Assert(n, "n")', "tir-dtype", 'T.Assert(n, "n")'),
+        ("with T.LetStmt() as x: B[x] = 1", "tir-syntax", "T.LetStmt()"),
+        ('with T.block("b", no_realize=True): B[0] = 1', "tir-block", 'T.block("b", no_realize=True)'),
         (f"{BLOCK}T.where(n)\n    B[0] = 1", "tir-dtype", "n"),
         (f"{BLOCK}T.where(n > 0)\n    T.where(n > 1)\n    B[0] = 1", "tir-block", "T.where(n > 1)"),
         (f"{BLOCK}T.block_attr(3)\n    B[0] = 1", "tir-syntax", "T.block_attr(3)"),
@@ -35,7 +43,9 @@ BLOCK = 'with T.block("b"):\n    '
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_where_it_stands(statement: str, code: str, wrong: str) -> None:
-    """Guards the place: operators named that of their operand's definition, and some mistakes had none."""
+    """Guards the place: operators named that of their operand's definition, and some mistakes had none. And loops: what
+    stood in an else was lost, and a variable of Python's does not count turns.
+    """
     text = HEAD + "".join(f"    {line}\n" for line in statement.split("\n"))
     with pytest.raises(DiagnosticError) as caught:
         parse_text(text)
@@ -50,6 +60,23 @@ def test_a_block_begins_once() -> None:
     init = "    with T.init():\n            B[0] = 1\n"
     with pytest.raises(DiagnosticError, match=r"the block has a T\.init already"):
         parse_text(f'{HEAD}    with T.block("b"):\n    {init}    {init}        B[0] = 2\n')
+
+
+def test_words_take_what_tvm_takes_by_name() -> None:
+    """Guards names of arguments: a block was given none, and a dtype of axes was passed over."""
+    plain = f"""{HEAD}    for i in T.serial(0, 8):
+        with T.block("b"):
+            v = T.axis.spatial(T.int64(8), T.Cast("int64", i))
+            B[v] = 3
+"""
+    named = f"""{HEAD}    for i in T.serial(start=0, stop=8):
+        with T.block(name="b"):
+            v = T.axis.remap(kinds="S", bindings=[i], dtype="int64")
+            B[v] = 2 ^ 1
+"""
+    assert parse_text(named).script() == parse_text(plain).script()
+    by_name = plain.replace('spatial(T.int64(8), T.Cast("int64", i))', 'spatial(dom=8, binding=i, dtype="int64")')
+    assert parse_text(by_name).script() == parse_text(plain).script()
 
 
 def test_views_may_leave_out_axes_of_one_element() -> None:

@@ -206,7 +206,7 @@ def test_failures_of_called_functions_are_reported_at_the_call() -> None:
             A[0] = broken(1)
 
 
-@pytest.mark.parametrize("expression", ["print(1)", "A.__class__", "(2 ** 9)", "f'{A}'.upper()", "open('x')"])
+@pytest.mark.parametrize("expression", ["print(1)", "A.__class__", "(2 ** 9999)", "f'{A}'.upper()", "open('x')"])
 def test_texts_run_nothing(expression: str) -> None:
     text = f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    A[0] = {expression}\n"
     with pytest.raises(DiagnosticError):

@@ -106,15 +106,12 @@ def _arithmetic(made: type, x: PrimExpr, y: PrimExpr) -> PrimExpr:
 
 
 def _python_binary(scope: Scope, node: ast.BinOp, left: Any, right: Any, python: Reading) -> Any:
-    """What Python makes of two of its values: of numbers, and of anything where the text is trusted.
-
-    Powers and bits are for trusted texts: another may not ask for numbers without bound.
-    """
+    """What Python makes of two of its values: of numbers, and of anything where the text is trusted."""
     kind = type(node.op)
-    compute = ARITHMETIC.get(kind) or (POWERS_AND_BITS.get(kind) if scope.is_trusted else None)
+    compute = ARITHMETIC.get(kind) or POWERS_AND_BITS.get(kind)
     if compute is not None and (scope.is_trusted or (_is_number(left) and _is_number(right))):
         python.check_size(node, left, right)
-        with suppress(TypeError, ArithmeticError):
+        with suppress(TypeError, ValueError, ArithmeticError):  # `1 << -1` is a ValueError
             return compute(left, right)
     raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
 

@@ -19,7 +19,7 @@ from baton._src.tir.stmt import Block, Stmt
 from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_expressions import arguments, condition, extent_between, region
 from baton._src.tir.text.scope import BlockFrame, Scope
-from baton._src.values.dtype import INT32
+from baton._src.values.dtype import INT32, DataType
 
 _KINDS = {"S": "spatial", "R": "reduce", "O": "opaque", "C": "scan"}
 _AXES = ("spatial", "reduce", "scan", "opaque", "S", "R")
@@ -77,31 +77,35 @@ def axes(scope: Scope, names: list[str], node: ast.Call, kind: str) -> Task[None
     if axis not in _AXES:
         raise scope.error(node, "tir-block", f"T has no {kind!r}", "axes are spatial, reduce, scan, opaque, remap")
     args, kwargs = yield arguments(scope, node)
-    if len(names) != 1 or len(args) != 2:
+    given = dict(zip(("dom", "binding", "dtype"), args)) | kwargs
+    if len(names) != 1 or len(args) > 3 or not {"dom", "binding"} <= given.keys() <= {"dom", "binding", "dtype"}:
         raise scope.error(node, "tir-block", f"write v = T.{kind}(extent, value)")
-    dtype = kwargs.get("dtype")
-    dom = _domain(scope, node, args[0], as_scalar(scope, node, args[1]) if not isinstance(args[1], int) else None)
-    binding = operators.convert(args[1], dom.extent.dtype)
+    value = given["binding"]
+    dtype = None if given.get("dtype") is None else DataType(given["dtype"])
+    wide = dtype or (None if isinstance(value, int) else as_scalar(scope, node, value).dtype)
+    dom = _domain(scope, node, given["dom"], wide)
+    binding = operators.convert(value, dom.extent.dtype)
     _bind_axis(scope, block, names[0], dom, _KINDS.get(axis, axis), binding, dtype)
 
 
-def _domain(scope: Scope, node: ast.AST, given: Any, binding: PrimExpr | None) -> Range:
+def _domain(scope: Scope, node: ast.AST, given: Any, like: DataType | None) -> Range:
     if isinstance(given, Range):
         return given
     if isinstance(given, (tuple, list)) and len(given) == 2:
         begin, end = operators.match_types(*given)
         return Range(begin, extent_between(begin, end))
-    # A Python number as an extent takes the dtype of what the axis is bound to.
-    wide = binding.dtype if binding is not None and isinstance(given, int) and binding.dtype.is_int else None
+    # A Python number as an extent takes the dtype of the axis, or else of what that is bound to.
+    wide = like if like is not None and isinstance(given, int) and like.is_int else None
     extent = operators.convert(given, wide) if isinstance(given, int) else as_scalar(scope, node, given)
     return Range(literal(0, extent.dtype), extent)
 
 
 def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) -> Task[None]:
-    args, _ = yield arguments(scope, node)
-    if len(args) != 2 or not isinstance(args[0], str) or not isinstance(args[1], (list, tuple)):
+    args, kwargs = yield arguments(scope, node)
+    given = dict(zip(("kinds", "bindings", "dtype"), args)) | kwargs
+    kinds, values, dtype = (given.get(name) for name in ("kinds", "bindings", "dtype"))
+    if len(args) > 3 or not isinstance(kinds, str) or not isinstance(values, (list, tuple)):
         raise scope.error(node, "tir-block", 'write v_i, v_k = T.axis.remap("SR", [i, k])')
-    kinds, values = args
     together = names[0] if len(names) == 1 and len(kinds) > 1 else None
     names = names if together is None else numbered(together, len(kinds))
     if not len(kinds) == len(values) == len(names):
@@ -115,7 +119,8 @@ def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) ->
             )
         if kind not in _KINDS:
             raise scope.error(node, "tir-block", f"{kind!r} is not a kind of axis", "S is spatial, R is reduce")
-        _bind_axis(scope, block, name, Range(loop.min, loop.extent), _KINDS[kind], loop_var, None)
+        dom = Range(loop.min, loop.extent)
+        _bind_axis(scope, block, name, dom, _KINDS[kind], loop_var, None if dtype is None else DataType(dtype))
     if together is not None:
         scope.define(together, tuple(axis.var for axis in block.iter_vars[-len(kinds) :]))
 
@@ -126,9 +131,12 @@ def numbered(name: str, count: int) -> list[str]:
 
 
 def _bind_axis(
-    scope: Scope, block: BlockFrame, name: str, dom: Range, kind: str, binding: PrimExpr, dtype: Any
+    scope: Scope, block: BlockFrame, name: str, dom: Range, kind: str, binding: PrimExpr, dtype: DataType | None
 ) -> None:
-    var = scope.define(name, Var(name, dtype or dom.extent.dtype))
+    if dtype is not None:
+        dom = Range(operators.cast(dtype, dom.min), operators.cast(dtype, dom.extent))
+        binding = operators.cast(dtype, binding)
+    var = scope.define(name, Var(name, dom.extent.dtype))
     block.iter_vars.append(IterVar(dom, var, kind))
     block.iter_values.append(binding)
 

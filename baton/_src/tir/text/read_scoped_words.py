@@ -15,7 +15,7 @@ from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
 from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, For, LetStmt, SeqStmt, Stmt
-from baton._src.tir.text.operations import as_scalar
+from baton._src.tir.text.operations import as_condition, as_scalar
 from baton._src.tir.text.read_blocks import plain
 from baton._src.tir.text.read_buffers import make_buffer
 from baton._src.tir.text.read_expressions import arguments
@@ -36,12 +36,17 @@ def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Ta
         return attribute
     args, kwargs = yield arguments(scope, node)
     if word == "Assert":
-        condition, message = as_scalar(scope, node, args[0]), args[1]
+        given = dict(zip(("condition", "message"), args)) | kwargs
+        if set(given) != {"condition", "message"} or len(args) > 2:
+            raise scope.error(node, "tir-syntax", "T.Assert takes a condition and a message")
+        condition, message = as_condition(scope, node, given["condition"]), given["message"]
         shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
         return None, lambda inner: scope.at(node, AssertStmt(condition, shown, inner))
     if word in ("LetStmt", "let"):
-        given, content = (args[0], args[1]) if word == "let" else (kwargs.get("var"), args[0])
-        found = as_scalar(scope, node, content)
+        named = dict(zip(("var", "value") if word == "let" else ("value", "type_annotation"), args)) | kwargs
+        if "value" not in named:
+            raise scope.error(node, "tir-syntax", f"T.{word} takes a value")
+        given, found = named.get("var"), as_scalar(scope, node, named["value"])
         var = given if isinstance(given, Var) else Var(name or "v", kwargs.get("dtype", found.dtype))
         if name is not None:
             scope.define(name, var)

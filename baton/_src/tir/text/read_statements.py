@@ -73,13 +73,13 @@ def _scoped_body(scope: Scope, nodes: list[ast.stmt]) -> Task[Stmt]:
         return found
 
 
-def _targets(node: ast.stmt) -> tuple[str, ...]:
+def _targets(node: ast.AST) -> tuple[str, ...]:
     return tuple(
         n.id
         for t in getattr(node, "targets", [getattr(node, "target", None)])
         if t
         for n in ast.walk(t)
-        if isinstance(n, ast.Name)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     )
 
 
@@ -100,6 +100,8 @@ def _read(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[None]:
             yield read_augmented(scope, node, out)
         case ast.Expr():
             yield _expression(scope, node, out)
+        case ast.For(orelse=[other, *_]) | ast.While(orelse=[other, *_]):
+            raise scope.error(other, "tir-syntax", "a loop has no else", "write these statements behind the loop")
         case ast.For():
             out.add(scope.at(node, (yield _for(scope, node))))
         case ast.With():
@@ -107,6 +109,7 @@ def _read(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[None]:
         case ast.If():
             yield _if(scope, node, out)
         case ast.While():
+            _require_change(scope, node)
             test = yield condition(scope, node.test)
             out.add(scope.at(node, While(test, (yield _scoped_body(scope, node.body)))))
         case ast.Assert():
@@ -151,7 +154,7 @@ def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[No
     for made in scope.take_built():
         out.add(scope.at(node, made))
     if isinstance(found, Expansion):
-        with scope.expanding(found):
+        with scope.expanding(found, node):
             yield _read_into(scope, found.body, out)
         return
     if found is None:
@@ -171,6 +174,20 @@ def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[No
 # ----------------------------------------------------------------------------------------- loops, branches
 
 
+def _require_change(scope: Scope, node: ast.While) -> None:
+    """Refuse a loop whose condition reads a name that its body assigns: that is another variable of the name, which
+    ends with each turn, so the loop would never.
+    """
+    kinds = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+    inside = (inner for part in node.body for inner in ast.walk(part) if isinstance(inner, kinds))
+    assigned = {name for inner in inside for name in _targets(inner)}
+    for part in ast.walk(node.test):
+        if isinstance(part, ast.Name) and part.id in assigned:
+            message = f"the condition's {part.id} never changes: an assignment in the loop makes another variable"
+            help = f'keep it in a buffer: {part.id} = T.alloc_buffer((1,), "int32")'
+            raise scope.error(part, "tir-loop", message, help)
+
+
 def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     iterated = yield decided(scope, node.iter)
     word = call_name(scope, iterated)
@@ -180,8 +197,10 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     assert isinstance(iterated, ast.Call)
     args, kwargs = yield arguments(scope, iterated)
     names = target_names(scope, node.target)
-    if word == "thread_binding" and isinstance(args[-1], str):
+    if word == "thread_binding" and args and isinstance(args[-1], str):
         kwargs["thread"] = args.pop()
+    if word != "grid":
+        args += [kwargs.pop(name) for name in ("start", "stop")[len(args) :] if name in kwargs]
     if word == "grid":
         bounds: list[tuple[Any, Any]] = [(0, extent) for extent in args]
     else:
@@ -284,10 +303,14 @@ def _with(scope: Scope, node: ast.With, out: StatementSequence) -> Task[None]:
 
 
 def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
-    args, _ = yield arguments(scope, call)
-    name = args[0] if args else ""
-    if len(args) > 1 or not isinstance(name, str):
+    args, kwargs = yield arguments(scope, call)
+    given = dict(zip(("name", "no_realize"), args)) | kwargs
+    name = given.pop("name", "")
+    if len(args) > 2 or not isinstance(name, str):
         raise scope.error(call, "tir-block", "a block's name must be a string", 'write e.g. with T.block("name"):')
+    if given.pop("no_realize", False) or given:
+        message = f"a block takes a name, not {next(iter(given), 'no_realize')}"
+        raise scope.error(call, "tir-block", message, "a block by itself is built under an IRBuilder")
     is_root = name == "root" and len(scope.blocks) == 1 and not scope.loops
     scope.has_blocks = scope.has_blocks or not is_root
     frame = BlockFrame(name, len(scope.loops))

@@ -54,6 +54,9 @@ class Expansion:
     span: SpanOf
 
 
+_MOST_EXPANSIONS = 500
+
+
 class PoisonedError(Exception):
     """A name was used whose definition was wrong already: nothing more is to be said."""
 
@@ -107,6 +110,10 @@ class Scope:
         self.params: list[Any] = []
         self.attrs: dict[str, Any] = {}
         self.has_blocks = False
+        self.expansions = 0
+        """How many macros are being expanded, one within another."""
+        self.is_endless = False
+        """Whether that were too many: then no further one is."""
         self.built: list[Stmt] = []
         """Statements that functions of Python have built, not yet in the kernel."""
 
@@ -167,15 +174,22 @@ class Scope:
             self.frames.pop()
 
     @contextmanager
-    def expanding(self, macro: Expansion) -> Iterator[None]:
-        """The names and places of a macro, while its statements are read."""
+    def expanding(self, macro: Expansion, node: ast.AST) -> Iterator[None]:
+        """The names and places of a macro called at `node`, while its statements are read."""
+        if self.is_endless:
+            raise PoisonedError
+        if self.expansions >= _MOST_EXPANSIONS:
+            self.is_endless = True
+            raise self.error(node, "script-macro", f"macro {macro.name} calls itself without end")
         kept = self.frames, self.environment, self.roots, self.span
+        self.expansions += 1
         self.frames = [dict(macro.names)] if macro.environment is not None else [*self.frames, dict(macro.names)]
         self.environment = self.environment if macro.environment is None else macro.environment
         self.roots, self.span = self.roots | macro.roots, macro.span
         try:
             yield
         finally:
+            self.expansions -= 1
             self.frames, self.environment, self.roots, self.span = kept
 
     @property
