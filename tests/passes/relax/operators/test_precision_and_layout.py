@@ -12,8 +12,9 @@ from baton import relax
 from baton._src.passes.relax.interfaces.param_interfaces import BundleModelParams, UpdateParamStructInfo
 from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
 from baton._src.passes.relax.operators.to_mixed_precision import ToMixedPrecision
-from baton._src.relax.nodes import Call
+from baton._src.relax.nodes import Call, Tuple
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, program, same_values, tensor
@@ -118,6 +119,15 @@ def test_weights_come_as_a_tuple() -> None:
     assert [p.name_hint for p in after["main"].params] == ["x", "model_params"]
     x, w = arrays((2, 3), (3, 4))
     same_values(evaluate(after, "main", x, (w,)), evaluate(before, "main", x, w))
+
+
+def test_bundled_weights_in_a_returned_tuple() -> None:
+    """Weights in it were left without a binding."""
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], lambda b, x, w: Tuple([x, w]), num_input=1)
+    after = BundleModelParams()(before)
+    assert well_formed(after) == []
+    x, w = arrays((2, 3), (3, 4))
+    same_values(evaluate(after, "main", x, (w,)), (x, w))
 
 
 def test_annotations_of_parameters_change() -> None:

@@ -62,11 +62,10 @@ class BundleModelParams(FunctionPass):
 
 
 def _used_by_no_binding(function: Function) -> set[Any]:
-    """The variables that are results of sequences, and those that hold the shapes of others."""
+    """The variables in results of sequences, and those that hold the shapes of others."""
     nodes = post_order(function.body, notes=True)
-    return {n.body for n in nodes if isinstance(n, SeqExpr)} | {
-        n.shape for n in nodes if isinstance(n, TensorStructInfo)
-    }
+    results = {leaf for n in nodes if isinstance(n, SeqExpr) for leaf in post_order(n.body)}
+    return results | {n.shape for n in nodes if isinstance(n, TensorStructInfo)}
 
 
 class _Bundler(BindingRewriter):
