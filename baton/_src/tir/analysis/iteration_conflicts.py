@@ -37,9 +37,11 @@ class Conflict(NamedTuple):
     other: Access
 
 
-def conflicts(loop: st.For, around: Domains, among: Collection[tir.Var] | None = None) -> Iterator[Conflict]:
+def conflicts(
+    loop: st.For, around: Domains, among: Collection[tir.Var] | None = None, *, between_blocks: bool = False
+) -> Iterator[Conflict]:
     """One for each buffer at most, of those that the loop does not allocate: `among` these pointers. `around` are the
-    ranges of the loops around this one."""
+    ranges of the loops around this one. `between_blocks`: those of accesses in different blocks only."""
     by_memory: dict[tir.Var, list[Access]] = {}
     stored = {n.buffer.data for n in post_order(loop.body) if isinstance(n, st.BufferStore)}  # its own memory, too
     for access in loop_accesses(loop):
@@ -47,11 +49,14 @@ def conflicts(loop: st.For, around: Domains, among: Collection[tir.Var] | None =
             stored.add(access.buffer.data)
         if among is None or access.buffer.data in among:
             known = by_memory.setdefault(access.buffer.data, [])
-            if not any(_is_repeated(access, other) for other in known):
+            alike = [other for other in known if not between_blocks or other.block == access.block]
+            if not any(_is_repeated(access, other) for other in alike):
                 known.append(access)
     for memory in by_memory:
         found = by_memory[memory]
         pairs = ((store, other) for store in found if store.is_store for other in found)
+        if between_blocks:
+            pairs = ((store, other) for store, other in pairs if store.block != other.block)
         conflict = next((pair for pair in pairs if not _are_apart(loop, around, *pair, stored)), None)
         if conflict is not None:
             yield Conflict(*conflict)

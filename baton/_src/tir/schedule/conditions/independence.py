@@ -12,7 +12,7 @@ from baton._src.tir.analysis.buffer_scopes import accesses
 from baton._src.tir.analysis.iteration_conflicts import conflicts
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm
-from baton._src.tir.schedule.tree import path_to, realizes, refuse
+from baton._src.tir.schedule.tree import computes, path_to, realizes, refuse
 
 
 def require_independent(loop: st.For, root: st.Stmt) -> None:
@@ -42,14 +42,16 @@ def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
                 )
 
 
-def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> None:
-    """Refuse to reorder loops that carry axes with dependent values: such a loop may only be interchanged with one
-    whose iterations are independent.
+def require_order_kept(root: st.Stmt, before: Sequence[st.For], after: Sequence[st.For]) -> None:
+    """Refuse to reorder loops (in `root`) that carry axes with dependent values: such a loop may only be interchanged
+    with one whose iterations are independent. So may loops around several blocks, one of which uses what another one
+    made in an earlier iteration.
     """
     body = before[-1].body
     for outer, inner in itertools.combinations(before, 2):
         if after.index(outer) < after.index(inner) or _runs_once(outer) or _runs_once(inner):
             continue
+        _require_blocks_apart(root, before, (outer, inner))
         carrying = [name for loop in (outer, inner) if (name := _carried_in_order(loop, body)) is not None]
         if len(carrying) == 2:
             raise refuse(
@@ -58,11 +60,42 @@ def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> Non
             )
         if carrying:
             other = outer if _carried_in_order(inner, body) is not None else inner
-            nest = body
-            for loop in reversed([loop for loop in before if loop is not other]):
-                nest = loop.with_fields(body=nest)
-            alone = other.with_fields(kind=st.ForKind.PARALLEL, thread_binding=None, body=nest)
+            alone = _outermost(other, before)
             require_independent(alone, alone)
+
+
+def _outermost(loop: st.For, chain: Sequence[st.For]) -> st.For:
+    """A loop of a chain, run in parallel around all others."""
+    nest = chain[-1].body
+    for other in reversed([other for other in chain if other is not loop]):
+        nest = other.with_fields(body=nest)
+    return loop.with_fields(kind=st.ForKind.PARALLEL, thread_binding=None, body=nest)
+
+
+def _require_blocks_apart(root: st.Stmt, chain: Sequence[st.For], pair: Sequence[st.For]) -> None:
+    """Refuse to interchange two loops that both separate what blocks in them make from where others use it. Iterations
+    that each fill a buffer before they read it could have one of their own.
+    """
+    if len([r for r in realizes(chain[-1].body) if computes(r.block)]) < 2:
+        return
+    domains = {n.loop_var: Range(n.min, n.extent) for n in path_to(root, chain[0])[:-1] if isinstance(n, st.For)}
+    found = []
+    for loop in pair:
+        alone = _outermost(loop, chain)
+        meeting = conflicts(alone, domains, between_blocks=True)
+        found.append(next((c for c in meeting if not _may_be_private(c.store.buffer, alone, chain[0], root)), None))
+    if all(found):
+        store, other = found[0]
+        names = " and ".join(loop.loop_var.name for loop in pair)
+        raise refuse(
+            f"block {other.block} uses elements of {store.buffer.name} that block {store.block} stores in another"
+            f" iteration: the order of the loops over {names} is that of the two"
+        )
+
+
+def _may_be_private(buffer: Buffer, alone: st.For, loop: st.For, root: st.Stmt) -> bool:
+    """Whether only `loop` uses a buffer, and each iteration of it as it runs `alone` fills what it reads."""
+    return _is_filled_inside(buffer, loop, root) and alone in accesses(alone, {})[buffer.data].may_be_inside()
 
 
 def _runs_once(loop: st.For) -> bool:

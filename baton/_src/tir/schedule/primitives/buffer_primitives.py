@@ -115,8 +115,8 @@ class BufferPrimitives:
         chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
         name = block_name(block)
         writes = [region.buffer for region in self._block(block).writes]
-        if pad_value is None and not assume_injective_transform:
-            layout.require_no_padding(found, chosen)
+        if not assume_injective_transform:
+            layout.require_places(found, chosen, is_padded=pad_value is not None)
         changed = layout.transform_layout(self.func, found, chosen)
         if pad_value is not None and found in writes:
             new = find_block(changed.body, name).block.writes[writes.index(found)].buffer

@@ -50,9 +50,12 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     require_unchanged(root, realize, readers, block.reads)
     root = remove(root, realize)
 
+    named = [n.var for n in post_order(value) if isinstance(n, tir.Let)]
+
     def rule(node: Any) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
-            return substitute(value, {p: ops.cast(p.dtype, i) for p, i in zip(places, node.indices)})
+            at: dict[Any, Any] = {p: ops.cast(p.dtype, i) for p, i in zip(places, node.indices)}
+            return substitute(value, {**at, **{var: var.copy() for var in named}})
         if isinstance(node, st.Block):
             kept = tuple(b for b in node.alloc_buffers if b is not buffer)
             node = node.with_fields(alloc_buffers=kept)

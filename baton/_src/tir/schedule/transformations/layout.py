@@ -50,10 +50,12 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
     return func.with_fields(body=with_places(func.body, buffer, new, moved), buffer_map=mapping)
 
 
-def require_no_padding(buffer: Buffer, index_map: IndexMap) -> None:
-    """Refuse a map that leaves elements of the new layout unused."""
+def require_places(buffer: Buffer, index_map: IndexMap, is_padded: bool) -> None:
+    """Refuse a map that gives two elements one place, and one that leaves places of the new layout unused unless that
+    is padded.
+    """
     _, empty = index_map.non_surjective_inverse(buffer.shape)
-    if not ops.is_const(empty, 0):
+    if not is_padded and not ops.is_const(empty, 0):
         raise refuse(
             f"the layout has padding, of which nothing says what {buffer.name} holds there: {empty}",
             help="give pad_value, or assume_injective_transform=True if nothing reads the padding",

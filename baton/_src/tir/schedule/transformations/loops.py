@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -102,16 +102,22 @@ def _product(extents: Sequence[PrimExpr], dtype: Any) -> PrimExpr:
 
 
 def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
-    """The outermost blocks of `body` under one more condition."""
+    """The outermost blocks of `body` under one more condition; so is what reads memory to get there."""
     if isinstance(body, st.BlockRealize):
         return with_condition(body, condition)
     match body:
-        case st.For() | st.LetStmt() | st.AttrStmt():
+        case st.For() | st.LetStmt() | st.AttrStmt() if not _reads_memory(body):
             return body.with_fields(body=under_condition(body.body, condition))
         case st.SeqStmt(seq=seq):
             return st.SeqStmt(tuple(under_condition(s, condition) for s in seq))
         case _:
             return st.IfThenElse(condition, body)
+
+
+def _reads_memory(stmt: st.For | st.LetStmt | st.AttrStmt) -> bool:
+    """Whether a statement itself, its bounds or its value, depends on memory."""
+    own = [part for part in children(stmt) if isinstance(part, PrimExpr)]
+    return any(isinstance(n, tir.BufferLoad | tir.Call) for n in post_order(own))
 
 
 def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool = True) -> tuple[st.Stmt, tir.Var]:
@@ -171,7 +177,7 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
         bound_later = {later.loop_var for later in arranged[place + 1 :]}
         if any(n in bound_later for e in (loop.min, loop.extent) for n in post_order(e)):
             raise refuse(f"the bounds of {loop.loop_var.name} depend on a loop that would be inside it")
-    require_order_kept(chain, arranged)
+    require_order_kept(root, chain, arranged)
     body = bottom.body
     for loop in reversed(arranged):
         body = loop.with_fields(body=body)
