@@ -64,6 +64,14 @@ def calls(module: IRModule, name: str) -> int:
 STAYS = [
     ("RELAY-PASS-12", EliminateCommonSubexpr(), X, "(%x + exp(%x), exp(%x) + %x)", "add", 2),
     ("RELAY-PASS-13", EliminateCommonSubexpr(), X, "(sum(%x, axis=[0]), sum(%x, axis=[1]))", "sum", 2),
+    (
+        "RELAY-PASS-13",
+        EliminateCommonSubexpr(),
+        X,
+        "(clip(%x, a_min=0f, a_max=1f), clip(%x, a_min=-0f, a_max=1f))",
+        "clip",
+        2,
+    ),
     ("RELAY-PASS-14", EliminateCommonSubexpr(), X, "(@f(%x), @f(%x))", "f", 2),
     ("RELAY-PASS-16", EliminateCommonSubexpr(), X, "let %t = (%x, exp(%x)); (%t.0 + %x, %t.1 + %x)", "add", 2),
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %r = ref(%x); let %u = ref_write(%r, tick(%x)); %x", "tick", 1),

@@ -48,7 +48,9 @@ class EliminateCommonSubexpr(RelayFunctionPass):
 
 
 def _key(node: Any) -> Any:
-    """A key that equal expressions share, apart from their attributes; None for expressions that must not be merged."""
+    """A key that equal expressions share, with the text of their attributes: one tensor may be sliced a thousand times.
+    None for expressions that must not be merged.
+    """
     if isinstance(node, TupleGetItem):
         return node.tuple_value, node.index
     if not isinstance(node, Call) or not node.args or not isinstance(node.op, Op):
@@ -56,7 +58,7 @@ def _key(node: Any) -> Any:
     definition = node.op.definition
     if definition is not None and (definition.stateful or not definition.pure):
         return None
-    return node.op, tuple(_argument(a) for a in node.args)
+    return node.op, tuple(_argument(a) for a in node.args), repr(node.attrs)
 
 
 def _argument(arg: Any) -> Any:
@@ -68,4 +70,4 @@ def _argument(arg: Any) -> Any:
 def _same_attributes(left: Any, right: Any) -> bool:
     if isinstance(left, TupleGetItem):
         return True
-    return left.attrs == right.attrs or structural_equal(left.attrs, right.attrs)
+    return left.attrs is right.attrs or structural_equal(left.attrs, right.attrs)  # 0.0 == -0.0, but not here

@@ -15,6 +15,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion
+from baton._src.ir.structural import structural_equal
 from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
 from baton._src.passes.relay.operators.channel_scales import dims_of
@@ -66,8 +67,13 @@ class Followers:
         if not _is_elementwise(first.op.definition):
             return None
         for call, node in zip(calls, current):
-            same = call.op is first.op and call.attrs == first.attrs and len(call.args) == len(first.args)
-            if not same or call.args[position] is not node or dims_of(call) != dims_of(node):
+            same = call.op is first.op and len(call.args) == len(first.args)
+            if (
+                not same
+                or not structural_equal(call.attrs, first.attrs)
+                or call.args[position] is not node
+                or dims_of(call) != dims_of(node)
+            ):
                 return None
         level = Level(tuple(calls), position)
         others = [i for i in range(len(first.args)) if i != position]
