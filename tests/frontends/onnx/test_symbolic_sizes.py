@@ -226,3 +226,11 @@ def test_of_a_matrix_of_one_size_the_axes_asked_for_go(axes: tuple[int, ...]) ->
     nodes = [make_node("Shape", ["x"], ["s"]), make_node("Gather", ["s", "places"], ["matrix"])]
     nodes.append(make_node("Squeeze", ["matrix", "axes"] if axes else ["matrix"], ["y"]))
     assert_as_onnxruntime(nodes, weight("places", np.array([[1]])), *([ints("axes", *axes)] if axes else []))
+
+
+def test_a_size_without_a_name_is_no_other_one() -> None:
+    """It was taken for the size that another input calls as this one was called in messages."""
+    node = make_node("Concat", ["x", "other"], ["y"], axis=0)
+    program = baton.compile(model_of([node], [("x", [None, 2]), ("other", ["x_0", 2])]), num_threads=1)
+    feed = {"x": np.ones((2, 2), "float32"), "other": np.zeros((3, 2), "float32")}
+    np.testing.assert_array_equal(program.run(feed)[0], np.concatenate(list(feed.values())))

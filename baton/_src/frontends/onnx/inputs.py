@@ -100,7 +100,7 @@ class Inputs:
             help = "use baton.compile, which takes dictionaries"
             raise fail("onnx-input", f"input {name!r} is a dictionary, which is not supported here", help=help)
         dtype = INT64 if item == STRING else dtype_of(item, f"input {name!r}")
-        found = self.tensor(name, TensorInfo((len(keys) or self._symbol(f"{name}_items"),), dtype))
+        found = self.tensor(name, TensorInfo((len(keys) or _variable(f"{name}_items"),), dtype))
         found.meaning = values_by_key(keys, strings=item == STRING)
         return found
 
@@ -126,7 +126,7 @@ class Inputs:
         if dims is None:
             help = f'say what shape its items have: shape={{{name!r}: ("rows", 3)}}'
             raise fail("onnx-input", f"the rank of the items of the sequence {name!r} must be known", help=help)
-        return TensorInfo((self._symbol(f"{name}_items"), *dims), DataType(self.dtype.get(name, dtype)))
+        return TensorInfo((_variable(f"{name}_items"), *dims), DataType(self.dtype.get(name, dtype)))
 
     def _dims(self, name: str, tensor: Any) -> tuple[Dim, ...] | None:
         if name in self.shape:
@@ -138,14 +138,19 @@ class Inputs:
     def _dim(self, dim: Any, name: str, axis: int) -> Dim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return int(dim.dim_value)
-        return self._symbol(dim.dim_param if _names_a_size(dim.dim_param) else f"{name}_{axis}")
+        return self._symbol(dim.dim_param) if _names_a_size(dim.dim_param) else _variable(f"{name}_{axis}")
 
     def _symbol(self, name: str) -> Dim:
         """The shape variable for a dim parameter: equal names are equal sizes."""
         if name not in self.symbols:
-            text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-            self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
+            self.symbols[name] = _variable(name)
         return self.symbols[name]
+
+
+def _variable(name: str) -> Var:
+    """A new shape variable, of a size that nothing else is told to have, even if it has this name."""
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return Var(text if not text[:1].isdigit() else f"d{text}", "int64")
 
 
 def _names_a_size(dim_param: str) -> bool:
