@@ -99,3 +99,27 @@ def test_gradients_in_64_bits_are_as_exact() -> None:
     x = np.array([-1.25, 0.5])
     _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 2, dtype="float64")], build)), "main_adjoint", x)
     np.testing.assert_allclose(grad, 2 / np.sqrt(np.pi) * np.exp(-x * x), rtol=1e-14)
+
+
+def test_powers_of_zero() -> None:
+    """0 * 0**-1 and 0 * log(0) were no numbers, in both gradients; PyTorch's are 0."""
+
+    def build(b: Any, x: Any, y: Any) -> Any:
+        return R.sum(b.emit(R.power(x, y)))
+
+    module = program([tensor("x", 4), tensor("y", 4)], build)
+    given = np.array([0, 0, 0, 2], "float32"), np.array([0, 2, 1, 0], "float32")
+    _, (to_x, to_y) = evaluate(Gradient("main")(module), "main_adjoint", *given)
+    same_values(to_x, np.array([0, 0, 1, 0], "float32"))
+    same_values(to_y, np.array([0, 0, 0, np.log(2)], "float32"))
+
+
+def test_the_deviation_of_what_does_not_deviate() -> None:
+    """Its gradient was no number."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.std(x, axis=[1])))
+
+    x = np.array([[3, 3], [1, 3]], "float32")
+    _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 2, 2)], build)), "main_adjoint", x)
+    same_values(grad, np.array([[0, 0], [-0.5, 0.5]], "float32"))

@@ -112,9 +112,12 @@ def _divide_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, An
 
 
 def _power_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
-    below = b.op("power", x, b.op("subtract", y, b.full_like(y, 1)))
+    """Of 0 to the power of 0 they are 0: neither is 0 * x**-1 computed there, nor the logarithm."""
+    is_zero = b.op("equal", y, b.full_like(y, 0))
+    below = b.op("power", x, b.op("where", is_zero, y, b.op("subtract", y, b.full_like(y, 1))))
     left = b.op("multiply", grad, b.op("multiply", y, below))
-    return left, b.op("multiply", grad, b.op("multiply", out, b.op("log", x)))
+    base = b.op("where", b.op("equal", x, b.full_like(x, 0)), b.full_like(x, 1), x)
+    return left, b.op("multiply", grad, b.op("multiply", out, b.op("log", base)))
 
 
 def _extremum_slopes(comparison: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:

@@ -54,8 +54,10 @@ def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
 
 
 def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """That of the variance, divided by twice the deviation."""
-    return _variance_gradient(b, args, attributes, out, b.op("divide", grad, b.op("add", out, out)))
+    """That of the variance, divided by twice the deviation; none where nothing deviates, as in PyTorch."""
+    zero = b.full_like(out, 0)
+    halved = b.op("where", b.op("equal", out, zero), zero, b.op("divide", grad, b.op("add", out, out)))
+    return _variance_gradient(b, args, attributes, out, halved)
 
 
 def _compute(inputs: Any, attributes: Any, out: Any, root: bool = False) -> Any:
