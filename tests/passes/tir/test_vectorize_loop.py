@@ -59,3 +59,14 @@ def test_calls_keep_their_order() -> None:
     found = VectorizeLoop()(IRModule({"main": func}))["main"]
     assert script(found).count("for i in range(4):") == 1
     assert "B[i] = A[i]" in script(found)
+
+
+@pytest.mark.parametrize("extent", ["0", "3, 1"])
+def test_loops_without_turns_stay_as_they_are(extent: str) -> None:
+    """Guards vectors of no or fewer lanes, which no dtype has."""
+    func = parse_text(LOOP.replace("T.vectorized(4)", f"T.vectorized({extent})") + "        B[i] = A[i]\n")
+    found = VectorizeLoop()(IRModule({"main": func}))["main"]
+    assert "Broadcast" not in script(found)
+    b = np.zeros(64, "float32")
+    run_prim_func(found, [np.ones(64, "float32"), b, 0])
+    assert not b.any()

@@ -127,6 +127,13 @@ def test_vectors_cover_the_loop_exactly(extent: int, target: Target) -> None:
     assert func.params
 
 
+@pytest.mark.parametrize("extent", [0, -2])
+def test_no_vector_is_stored_by_a_loop_without_turns(extent: int) -> None:
+    """Guards range(3, 1): -2 were taken for -1 vectors and a tail, which were written over what is in front."""
+    loop, _ = vector_loop(tir.IntImm("int64", extent))
+    assert not of(st.BufferStore, vectorize_loops(loop, WIDE))
+
+
 def _covered(store: st.BufferStore, body: st.Stmt) -> int:
     """Elements written by a store, with the constant loops around it."""
     count = store.value.dtype.lanes

@@ -48,7 +48,7 @@ class VectorizeLoop(PrimFuncPass):
 def _vectorized(node: Any, enabled: bool) -> Any:
     if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
         return fold(node)
-    if not enabled or not isinstance(node.extent, tir.IntImm):
+    if not enabled or not isinstance(node.extent, tir.IntImm) or node.extent.value < 1:
         return node.with_fields(kind=SERIAL)
     for item in post_order(node.body):
         if isinstance(item, st.BufferStore | tir.BufferLoad) and len(item.indices) != 1:

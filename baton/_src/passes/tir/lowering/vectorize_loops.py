@@ -67,7 +67,7 @@ def _vectorize(loop: st.For, target: Target) -> st.Stmt:
     if lanes_need_each_other(loop, lanes):
         raise CannotVectorize("iterations that need each other's results")
     if isinstance(loop.extent, tir.IntImm):
-        return _constant(loop, loop.extent.value, lanes, target)
+        return _constant(loop, max(loop.extent.value, 0), lanes, target)
     return _symbolic(loop, lanes, target)
 
 
