@@ -213,6 +213,32 @@ def _unknown_word(a):
     return c
 
 
+@script
+def _returns_under_a_condition(a):
+    c = output_tensor((4,), "float32")
+    if a[0] > 0.0:
+        return c
+    c[0] = 1.0
+    return c
+
+
+@script
+def _goes_on_behind_its_return(a):
+    c = output_tensor((4,), "float32")
+    return c
+    c[0] = 1.0
+
+
+@script
+def _cuts_off_a_fraction(a):
+    c = output_tensor((4,), "float32")
+    s = 0
+    for i in range(4):
+        s = 1.5
+        c[i] = a[i] * float32(s)
+    return c
+
+
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
@@ -223,6 +249,9 @@ def _unknown_word(a):
         (_nothing, "returns nothing"),
         (_while, "'while a.*is not supported"),
         (_unknown_word, "fft is not a function"),
+        (_returns_under_a_condition, "a kernel returns once, at its end"),
+        (_goes_on_behind_its_return, "returns nothing at its end"),
+        (_cuts_off_a_fraction, r"s is int32, and 1\.5 is float32"),
     ],
     ids=lambda c: getattr(c, "__name__", ""),
 )

@@ -158,7 +158,9 @@ class ExpressionReader:
 
 
 def fitted(value: Any, dtype: DataType) -> Any | None:
-    """A value for a buffer of `dtype`: literals are converted, other values must have that dtype (else None)."""
-    if isinstance(value, IntImm | FloatImm):
+    """A value for a buffer of `dtype`: literals are converted, other values must have that dtype (else None), and so
+    must fractions for integers.
+    """
+    if isinstance(value, IntImm) or (isinstance(value, FloatImm) and (dtype.is_float or value.value.is_integer())):
         return ops.cast(dtype, value)
     return value if value.dtype == dtype else None

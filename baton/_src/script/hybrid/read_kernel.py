@@ -54,18 +54,22 @@ class KernelReader(ExpressionReader):
         self._inputs = {one for arg in args for one in (arg if isinstance(arg, tuple) else (arg,)) if _is_buffer(one)}
         kept = (ast.Store, ast.Del)
         self._stores = Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, kept))
-        body = self._scope(node.body)
-        if not self.outputs:
-            raise self.wrong(node, f"{node.name} returns nothing", help="return the result of output_tensor")
-        return body
+        *before, last = node.body
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise self.wrong(node, f"{node.name} returns nothing at its end", help="return the result of output_tensor")
+        return self._scope(before, last.value)
 
     # -------------------------------------------------------------------------------------------- statements
 
-    def _scope(self, body: Sequence[ast.stmt]) -> Stmt:
-        """Read statements with the buffers they allocate; names defined in them go out of scope at the end."""
+    def _scope(self, body: Sequence[ast.stmt], returned: ast.expr | None = None) -> Stmt:
+        """Read statements with the buffers they allocate, and what is returned behind them; names defined in them go
+        out of scope at the end.
+        """
         before = set(self.names)
         self._scopes.append([])
         found = self._sequence(body)
+        if returned is not None:
+            self._return(returned)
         for buffer in reversed(self._scopes.pop()):
             found = Allocate(buffer.data, buffer.dtype, buffer.shape, True, found)
         self.names = {name: value for name, value in self.names.items() if name in before}
@@ -96,9 +100,8 @@ class KernelReader(ExpressionReader):
                 return self._loop(node, name, domain, body)
             case ast.If():
                 return self._branch(node)
-            case ast.Return(value=ast.expr() as value):
-                self._return(node, value)
-                return None
+            case ast.Return():
+                raise self.wrong(node, "a kernel returns once, at its end")
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
                 return None
             case _:
@@ -220,14 +223,12 @@ class KernelReader(ExpressionReader):
         other = self._sequence(node.orelse) if node.orelse else None
         return IfThenElse(condition, self._sequence(node.body), other)
 
-    def _return(self, node: ast.Return, value: ast.expr) -> None:
-        if len(self._scopes) > 1 or self.outputs:
-            raise self.wrong(node, "a kernel returns once, at its end")
+    def _return(self, value: ast.expr) -> None:
         results = self.read(value)
         listed = list(results) if isinstance(results, tuple) else [results]
         if set(listed) != set(self._made) or len(listed) != len(self._made):
             made = ", ".join(b.name for b in self._made) or "nothing"
-            raise self.wrong(node, f"a kernel returns what output_tensor made, each once: {made}")
+            raise self.wrong(value, f"a kernel returns what output_tensor made, each once: {made}")
         self.outputs = listed
 
 
