@@ -131,6 +131,10 @@ def test_a_schedule_that_asks_for_nothing_leaves_the_kernel_to_the_rules() -> No
         lambda s, t: (s[t["C"]].split(t["C"].op.axis[0], 2), s.cache_write(t["C"], "local")),
         lambda s, t: s.cache_write(t["A"], "local"),
         lambda s, t: s[t["C"]].storage_align(t["D"].op.axis[0], 2, 0),
+        lambda s, t: s[t["C"]].split(t["C"].op.axis[0], 0),
+        lambda s, t: s[t["C"]].split(t["C"].op.axis[0], nparts=2.5),
+        lambda s, t: s.cache_read(t["A"], "local", []),
+        lambda s, t: (s.cache_write(t["C"], "local"), s.cache_write(t["C"], "local")),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: Callable[[Any, Graph], None]) -> None:

@@ -164,6 +164,24 @@ def test_mistakes_are_diagnosed(wrong: Any) -> None:
         wrong(placeholder((4, 6), name="A"), reduce_axis((0, 6), "k"))
 
 
+def test_results_of_several_reductions() -> None:
+    """Guards the error, as of TVM: kernels used the variables of one for another, or one result for another."""
+    a, k, other = placeholder((3, 4), name="A"), reduce_axis((0, 4)), reduce_axis((0, 4))
+    pair = reduction.comm_reducer(
+        lambda x, y: (x[0] + y[0], x[1] * y[1]), lambda s, t: (ops.const(0, s), ops.const(1, t))
+    )
+    assert len(compute((3,), lambda i: pair((a[i, k], a[i, k]), axis=k))) == 2
+    wrong: list[Any] = [
+        lambda i: (reduction.sum(a[i, k], axis=k), reduction.sum(a[i, other], axis=other)),
+        lambda i: (reduction.sum(a[i, k], axis=k), a[i, 0]),
+        lambda i: pair((a[i, k], a[i, k]), axis=k)[0],
+        lambda i: tuple(reversed(pair((a[i, k], a[i, k]), axis=k))),
+    ]
+    for element in wrong:
+        with pytest.raises(DiagnosticError, match="not all results of one"):
+            compute((3,), element)
+
+
 def test_operations_give_their_tensors() -> None:
     """Guards `op.output(i)`, by which scripts find the tensors of a schedule's outputs: it was of scans only."""
     a = placeholder((4,), "float32", "A")

@@ -91,6 +91,7 @@ def compute(
     )
     result = fcompute(*(axis.var for axis in axes))
     body = tuple(_element(e, name) for e in (result if isinstance(result, (tuple, list)) else (result,)))
+    _require_one_reduction(body, name)
     first = body[0]
     reduce_axes = first.axis if isinstance(first, Reduce) else ()
     op = ComputeOp(name, axes, reduce_axes, body, chosen_tag(tag), dict(attrs or {}))
@@ -123,6 +124,17 @@ def _element(result: Any, name: str) -> PrimExpr:
     if any(isinstance(n, Reduce) for n in post_order(below)):
         raise fail("te-reduce", f"{name}: a reduction must be the whole element", help="compute it as a tensor first")
     return body
+
+
+def _require_one_reduction(body: Sequence[PrimExpr], name: str) -> None:
+    """Elements are no reductions, or they are all of the results of one, which are computed together."""
+    found = [e for e in body if isinstance(e, Reduce)]
+    if not found:
+        return
+    is_one = all(e.combiner is found[0].combiner for e in found) and len(found) == len(body)
+    if not is_one or [e.value_index for e in found] != list(range(len(found[0].source))):
+        message = f"{name}: the element function gives elements beside a reduction, or not all results of one in order"
+        raise fail("te-reduce", message, help="compute each reduction, and all that is none, as a tensor of its own")
 
 
 def extern(

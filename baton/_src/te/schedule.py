@@ -63,6 +63,8 @@ class Schedule:
         """A stage that copies a tensor for its readers."""
         stage = self[tensor]
         given = list(readers) if isinstance(readers, (list, tuple)) else [readers]
+        if not given:
+            raise refuse(f"cache_read of {tensor.name} is for stages that read it: name one or more")
         axes = (IterVar(domain(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
         made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), ()), copies=stage)
         made.copied_to = scope
@@ -142,8 +144,10 @@ class Schedule:
         return made
 
     def _require_untouched(self, stage: Stage, what: str) -> None:
+        if any(step[1] is stage for step in self.structure if step[0] == "cache_write"):
+            raise refuse(f"{stage.op.name} has a copy by cache_write already")
         changed = [step[0] for step in stage.history if step[0] not in ("cache_write", "cache_read")]
-        if changed or any(step[1] is stage for step in self.structure if step[0] == "cache_write"):
+        if changed:
             raise refuse(f"{what} of {stage.op.name} comes before its loops are changed ({', '.join(changed)})")
 
     def normalize(self) -> Schedule:

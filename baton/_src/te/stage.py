@@ -16,7 +16,7 @@ from baton._src.te.stage_facts import StageFacts
 from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
-from baton._src.tir.expr import IterVar, Var
+from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.index_map import IndexMap
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
@@ -65,7 +65,9 @@ class Stage(StageFacts):
         if (factor is None) == (nparts is None):
             raise refuse("split takes either factor or nparts")
         place = self.place(parent)
-        given = factor if factor is not None else nparts
+        given = operators.convert(factor if factor is not None else nparts)
+        if not given.dtype.is_int or (isinstance(given, IntImm) and given.value < 1):
+            raise refuse(f"{parent.var.name} is split by an integer of 1 or more, not by {given}")
         rest = operators.ceildiv(parent.extent, given)
         extents = (rest, given) if factor is not None else (given, rest)
         names = (f"{parent.var.name}.outer", f"{parent.var.name}.inner")
