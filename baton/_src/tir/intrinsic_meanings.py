@@ -22,8 +22,12 @@ def through_float64(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def round_half_away(x: Any) -> Any:
-    """The nearest whole number, halves away from zero."""
-    return np.copysign(np.floor(np.abs(x) + 0.5), x).astype(np.asarray(x).dtype)[()]
+    """The nearest whole number, halves away from zero. (Half added to what is just below one half is one.)"""
+    array = np.asarray(x)
+    with np.errstate(invalid="ignore"):
+        whole = np.trunc(array)
+        away = (np.abs(array - whole) >= 0.5).astype(array.dtype)
+        return np.asarray(whole + np.copysign(away, array)).astype(array.dtype)[()]
 
 
 def sigmoid(x: Any) -> Any:

@@ -39,7 +39,7 @@ _ON_FLOATS: dict[type, Two] = {
     tir.Mul: lambda a, b: a * b,
     tir.Div: lambda a, b: a / b,
     tir.Mod: np.fmod,
-    tir.FloorDiv: np.floor_divide,
+    tir.FloorDiv: lambda a, b: np.floor(a / b),
     tir.FloorMod: np.mod,
     tir.Min: np.minimum,
     tir.Max: np.maximum,
@@ -48,6 +48,7 @@ _ON_INT_VECTORS: dict[type, Two] = {
     **_ON_FLOATS,
     tir.Div: np.frompyfunc(truncated_division, 2, 1),
     tir.Mod: np.frompyfunc(truncated_remainder, 2, 1),
+    tir.FloorDiv: np.floor_divide,
 }
 _COMPARE: dict[type, Two] = {
     tir.EQ: lambda a, b: a == b,

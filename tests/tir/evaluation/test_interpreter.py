@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import expr as tir
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Var
+from baton._src.tir.intrinsic_meanings import round_half_away
 from baton._src.tir.text.parser import parse_text
+from baton.script import tir as T
 from tests.tir.programs import matmul_add
 
 
@@ -173,3 +177,36 @@ def test_arrays_have_the_strides_that_a_parameter_states() -> None:
     np.testing.assert_array_equal(found, whole[:, :4])
     with pytest.raises(DiagnosticError, match="stride 0 of A must be 8, got 4"):
         run_prim_func(func, [found.copy(), found])
+
+
+@T.prim_func
+def tiles(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    for i in range(3):
+        with T.block("tile"):
+            vi = T.axis.spatial(3, i)
+            T.reads(A[vi * 4 : T.min(vi * 4 + 4, 10)])
+            T.writes(C[vi * 4 : T.min(vi * 4 + 4, 10)])
+            m = T.int32()
+            X = T.match_buffer(A[vi * 4 : T.min(vi * 4 + 4, 10)], (m,), offset_factor=1)
+            Y = T.match_buffer(C[vi * 4 : T.min(vi * 4 + 4, 10)], (m,), offset_factor=1)
+            for k in range(m):
+                Y[k] = X[k] + T.float32(1)
+
+
+def test_the_size_of_a_view_is_that_of_its_region_each_time() -> None:
+    """Guards views of tiles, the last of which is shorter: all had the size of the first one."""
+    a, c = np.arange(10, dtype="float32"), np.zeros(10, "float32")
+    run_prim_func(tiles, [a, c])
+    np.testing.assert_array_equal(c, a + 1)
+
+
+def test_numbers_just_below_one_half_are_rounded_down() -> None:
+    """Guards the meaning of `round` where x + 1/2 is no number of the dtype: just below one half, and above 2^23."""
+    x = np.array([0.49999997, -0.49999997, 0.5, 2.5, 8388609, -3.2, np.inf, np.nan], "float32")
+    np.testing.assert_array_equal(round_half_away(x), np.array([0, -0.0, 1, 3, 8388609, -3, np.inf, np.nan], "float32"))
+
+
+def test_quotients_of_floats_are_rounded_down_after_the_division() -> None:
+    """Guards FloorDiv of floats, which is floor(a / b): 1 / 0.1 is 10, though ten times 0.1 is more than 1."""
+    x, y = Var("x", "float64"), Var("y", "float64")
+    assert evaluate(tir.FloorDiv(x, y), {x: np.float64(1.0), y: np.float64(0.1)}) == 10

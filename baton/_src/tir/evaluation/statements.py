@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,11 @@ _UNSET = 0xAB
 
 class StmtCompiler(ExprCompiler):
     """Compiles statements to closures."""
+
+    def __init__(self, functions: Mapping[str, Any] | None = None) -> None:
+        super().__init__(functions)
+        self.opened: set[Any] = set()
+        """Variables of sizes that views leave open: each time what the region has."""
 
     def stmt(self, node: Stmt) -> Run:
         """The closure of a statement. Chains of lets, attributes, asserts and declarations run as one list."""
@@ -252,7 +257,8 @@ class StmtCompiler(ExprCompiler):
         box = [(self.expr(r.min), self.expr(r.extent)) for r in match.source.region]
         data, slot = self.slot(buffer.data), self.slot(buffer)
         strides = [(i, self.slot(s)) for i, s in enumerate(buffer.strides) if isinstance(s, Var)]
-        shape = [(i, self.slot(s)) for i, s in enumerate(buffer.shape) if isinstance(s, Var)]
+        self.opened |= {s for s in buffer.shape if isinstance(s, Var) and s not in self.slots}
+        shape = [(i, self.slot(s)) for i, s in enumerate(buffer.shape) if s in self.opened]
         offset = self.slot(buffer.elem_offset) if isinstance(buffer.elem_offset, Var) else None
         dropped = source.ndim - buffer.ndim
 
@@ -264,7 +270,7 @@ class StmtCompiler(ExprCompiler):
             for axis, var in strides:
                 env[var] = part.strides[axis] // part.itemsize
             for axis, var in shape:
-                env[var] = part.shape[axis] if env[var] is None else env[var]
+                env[var] = part.shape[axis]
             if offset is not None:
                 start = part.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
                 env[offset] = start // part.itemsize
