@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -58,7 +58,7 @@ def names_beside(module: IRModule, added: Mapping[GlobalVar, Any]) -> dict[Globa
     return found
 
 
-def free_name(hint: str, taken: set[str]) -> str:
+def free_name(hint: str, taken: Container[str]) -> str:
     """`hint`, or the first of `hint1`, `hint2`, ... that is not `taken`."""
     name, count = hint, 0
     while name in taken:

@@ -118,3 +118,11 @@ type Nest[A] { Deeper(fn() -> Nest[(A, A)]), End(A) }
 def @main(%x: int32) { match (End(%x)) { End(%y) => %y, _ => 0 } }
 """
     assert error_of(lambda: Defunctionalize()(read_module(text))).code == "relay-data-type"
+
+
+def test_a_type_of_the_program_is_no_function_whatever_its_name() -> None:
+    text = "type FunctionTable { Entry(int32) } def @defunctionalized(%x: FunctionTable) -> int32 "
+    module = read_module(text + "{ match (%x) { Entry(%v) => %v } }")
+    found = defunctionalization(module["defunctionalized"], module)
+    assert [v.name_hint for v in module.functions] == ["defunctionalized"]
+    assert len(found.params) == 1

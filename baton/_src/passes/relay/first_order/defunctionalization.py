@@ -21,6 +21,7 @@ from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, Incomplete
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.relax.global_names import free_name
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type
@@ -48,19 +49,20 @@ def defunctionalization(func: Function, mod: IRModule | None = None) -> Function
     """`func` as a first-order function (TVM's `Defunctionalization(func, mod)`); the functions and types it needs are
     added to `mod` in place. Error `relay-defunctionalize` if `func` itself takes or gives functions."""
     module = mod if mod is not None else IRModule()
-    name = GlobalVar("defunctionalized")
+    name = GlobalVar(free_name("defunctionalized", module))
     made = Defunctionalize()(module.with_functions({**module.functions, name: fresh_copy(func)}))
     found: Function = made[name]
-    _check_first_order(found, func)
+    _check_first_order(found, func, module)
     module.functions.clear()
     module.functions.update({v: f for v, f in made.functions.items() if v.name_hint != name.name_hint})
     module.type_definitions.update(made.type_definitions)
     return found
 
 
-def _check_first_order(found: Function, func: Function) -> None:
+def _check_first_order(found: Function, func: Function, module: IRModule) -> None:
+    """The types that `module` does not have yet are those of functions, and of data that holds functions."""
     named = [t for p in found.params for t in leaves(p.checked_type)] + list(leaves(found.checked_type.ret_type))
-    if any(isinstance(t, GlobalTypeVar) and t.name_hint.startswith("Function") for t in named):
+    if any(isinstance(t, GlobalTypeVar) and t not in module.type_definitions for t in named):
         message = "a function that takes or gives functions stays higher-order"
         raise fail("relay-defunctionalize", message, span=func.span, help="call it from one that does not")
 

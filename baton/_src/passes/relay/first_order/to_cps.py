@@ -27,6 +27,7 @@ from baton._src.passes.relay.first_order.adt_twins import TypeTwins
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.relax.global_names import free_name
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match, PatternVar, Var
@@ -42,11 +43,11 @@ def to_cps(func: Any, mod: IRModule | None = None) -> Function:
     (as in TVM): without a module it may call none."""
     module = mod if mod is not None else IRModule()
     function = module[func] if isinstance(func, GlobalVar) else func
-    name = GlobalVar("to_cps_argument")
+    name = GlobalVar(free_name("to_cps_argument", module))
     made = _Module(module.with_functions({**module.functions, name: fresh_copy(function)})).translated()
     found: Function = made[made.get_global_var(f"{name.name_hint}_cps")]
     for var, added in made.functions.items():
-        if added is not found and var.name_hint not in module and not var.name_hint.startswith(name.name_hint):
+        if added is not found and var.name_hint not in module and var is not name:
             module.functions[var] = added
     module.type_definitions.update(made.type_definitions)
     return found

@@ -22,6 +22,7 @@ from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 from baton._src.passes.relay.gradients.higher_order_gradient import FLAT, higher_order_gradient
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relax.global_names import free_name
 from baton._src.relay.analysis import is_dataflow
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import global_vars, parts, rewrite, walk
@@ -45,7 +46,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     function = module[expr] if isinstance(expr, GlobalVar) else expr
     if mode == "higher_order" and not _is_plain(function, module):
         return higher_order_gradient(function, module)
-    name = GlobalVar("gradient_of")
+    name = GlobalVar(free_name("gradient_of", module))
     typed = infer_type(module.with_functions({**module.functions, name: function}))
     whole = typed.with_functions({**typed.functions, name: _inlined(typed[name], typed)})
     graph = ToGraphNormalForm()(whole)[name]

@@ -25,6 +25,7 @@ from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType,
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
+from baton._src.relax.global_names import free_name
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
@@ -63,18 +64,16 @@ FLAT = frozenset(
 )
 """Operators whose result does not depend on the values of their operands: their gradient is zero."""
 
-_ROOT = "gradient_root"
-
 
 def higher_order_gradient(function: Function, module: IRModule) -> Function:
     """See `gradient`. Twins of the functions that `function` calls are added to `module` in place."""
-    root = GlobalVar(_ROOT)
+    root = GlobalVar(free_name("gradient_root", module))
     if function.type_params:
         raise fail("relay-gradient", "a polymorphic function has no gradient", help="specialise it first")
     whole = module.with_functions({**_reachable(function, module), root: fresh_copy(function)})
     whole = monomorphic_form(whole)
     names = {v.name_hint: v for v in whole.functions if isinstance(whole[v], Function)}
-    twins = {name: GlobalVar(_fresh(f"{name}_ad", module)) for name in names if name != _ROOT}
+    twins = {name: GlobalVar(free_name(f"{name}_ad", module)) for name in names if name != root.name_hint}
     duals = Duals(whole)
     made: dict[GlobalVar, Any] = {}
     for name, twin in twins.items():
@@ -102,14 +101,6 @@ def _reachable(function: Function, module: IRModule) -> dict[GlobalVar, Any]:
                 if isinstance(module[var], Function):
                     work.append(module[var])
     return {v: module[v] for v in found.values()}
-
-
-def _fresh(name: str, module: IRModule) -> str:
-    made, count = name, 0
-    while made in module:
-        count += 1
-        made = f"{name}{count}"
-    return made
 
 
 class _Entry(Translation):

@@ -18,6 +18,7 @@ from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, Ty
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
+from baton._src.relax.global_names import free_name
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, with_parts
 from baton._src.relay.nodes import (
@@ -56,16 +57,12 @@ class LazyGradientInit(Pass):
         cells = _Cells(prepared, whole)
         old = {v: f for v, f in prepared.functions.items() if isinstance(f, Function) and not f.type_params}
         for var in old:
-            cells.names[var.name_hint] = GlobalVar(_fresh(f"{var.name_hint}_lazy", whole))
+            cells.names[var.name_hint] = GlobalVar(free_name(f"{var.name_hint}_lazy", whole))
         made = dict(whole.functions)
         for var, function in old.items():
             made[cells.names[var.name_hint]] = run(_Function(cells).function(function))
             made[var] = cells.entry(var, function)
         return infer_type(cells.twins.with_definitions(whole).with_functions(made))
-
-
-def _fresh(name: str, module: IRModule) -> str:
-    return name if name not in module else _fresh(f"{name}_", module)
 
 
 class _Cells:
