@@ -6,7 +6,9 @@ one are dropped. Recursion is as deep as the pattern, never as the program.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -53,7 +55,6 @@ class Matcher:
 
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._users: dict[Any, list[Any]] | None = None
 
     def match(self, pattern: DFPattern, expr: Any) -> dict[Any, Any] | None:
         found = next(self._try(pattern, expr, {}), None)
@@ -172,9 +173,9 @@ class Matcher:
 
     def _parents(self, pattern: DominatorPattern, child: Any, known: Bindings) -> Iterator[tuple[Any, Bindings]]:
         """Matches of the parent that are reached from the child through the path."""
-        work, seen = list(parts(child)), set()
+        work, seen = deque(parts(child)), set()
         while work:
-            node = work.pop(0)
+            node = work.popleft()
             if node in seen or isinstance(node, Op):
                 continue
             seen.add(node)
@@ -189,7 +190,7 @@ class Matcher:
         work, seen = [parent], {parent}
         while work:
             node = work.pop()
-            users = self._uses().get(node, ())
+            users = self.users.get(node, ())
             if not users:
                 return False
             for user in users:
@@ -201,13 +202,14 @@ class Matcher:
                 work.append(user)
         return True
 
-    def _uses(self) -> dict[Any, list[Any]]:
-        if self._users is None:
-            self._users = {}
-            for node in walk(self._root):
-                for part in parts(node):
-                    self._users.setdefault(part, []).append(node)
-        return self._users
+    @cached_property
+    def users(self) -> dict[Any, list[Any]]:
+        """The nodes of the program that each of its nodes is a part of."""
+        found: dict[Any, list[Any]] = {}
+        for node in walk(self._root):
+            for part in parts(node):
+                found.setdefault(part, []).append(node)
+        return found
 
 
 def _regrouped(pattern: CallPattern, expr: Call) -> Iterator[CallPattern]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import binders, parts, walk, with_parts
@@ -153,7 +154,7 @@ def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
     """The matches in `expr` by their roots: from the results up, none overlapping, none with a leak."""
     matcher = Matcher(expr)
     nodes = walk(expr)
-    users = _users(expr)
+    users = matcher.users
     taken: set[Any] = set()
     for node in nodes:
         if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
@@ -200,31 +201,24 @@ def _on_path(found: Mapping[Any, Any], matcher: Matcher) -> dict[Any, list[Any]]
 def _between(parent: Any, child: Any) -> dict[Any, None]:
     """The nodes through which `child` is computed from `parent`, in order."""
     leading = {parent: None}
-    for node in walk(child):
+    for node in post_order(child, below=lambda node: () if node is parent else parts(node)):
         if any(part in leading for part in parts(node)):
             leading[node] = None
     return leading
 
 
-def _users(root: Any) -> dict[Any, list[Any]]:
-    users: dict[Any, list[Any]] = {}
-    for node in walk(root):
-        for part in parts(node):
-            users.setdefault(part, []).append(node)
-    return users
-
-
 def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, Any], number: int) -> Call:
     """The function of a match, called: its inputs in the order in which the pattern mentions them."""
-    nodes = [n for n in walk(root) if n in group.inside and not isinstance(n, Constant)]
+    order = post_order(root, below=lambda node: [p for p in parts(node) if p in group.inside])
+    nodes = [n for n in order if not isinstance(n, Constant)]
     bound = {v for n in nodes for v in binders(n)}
     border = dict.fromkeys(p for n in nodes for p in parts(n) if p not in group.inside and p not in bound)
     stood_for = {m for p, m in group.found.items() if isinstance(p, (WildcardPattern, VarPattern))}
     inputs = [p for p in border if not isinstance(p, _GLOBAL) or (isinstance(p, Constant) and p in stood_for)]
-    order: dict[Any, int] = {}
+    places: dict[Any, int] = {}
     for place, matched in enumerate(group.found.values()):
-        order.setdefault(matched, place)
-    inputs.sort(key=lambda p: order.get(p, len(order)))
+        places.setdefault(matched, place)
+    inputs.sort(key=lambda p: places.get(p, len(places)))
     params = {p: Var(f"FunctionVar_{number}_{i}", p.checked_type_) for i, p in enumerate(inputs)}
     inner: dict[Any, Any] = dict(params)
     names: list[str] = []

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE, unknown_op
 from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor
@@ -32,8 +33,8 @@ from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits,
 from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
+from baton._src.relay.expressions import parts
 from baton._src.relay.expressions import replace as replace_expressions
-from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -211,7 +212,8 @@ def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: R
     facet: Any = getattr(getattr(getattr(chosen, "op", None), "definition", None), "layout", None)
     known = isinstance(chosen, Call) and isinstance(facet, Anchor) and chosen.args[:1] == call.args[:1]
     if not known or not isinstance(call.op.definition.layout, Anchor):
-        return replace_expressions(chosen, {a: realized(a) for a in call.args if a in walk(chosen)})
+        used = set(post_order(chosen, below=lambda node: () if node in call.args else parts(node)))
+        return replace_expressions(chosen, {a: realized(a) for a in call.args if a in used})
     data, kernel, out = layouts_of(call)
     new_data = getattr(chosen.attrs, facet.data) or data
     new_out = (getattr(chosen.attrs, facet.out) if facet.out else "") or new_data

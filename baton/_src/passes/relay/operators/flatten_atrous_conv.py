@@ -52,7 +52,7 @@ def _dilated(out: Any) -> Any:
     into, was = conv.args[0].attrs, conv.attrs
     blocks = tuple(int(b) for b in into.block_shape)
     same = blocks == tuple(int(b) for b in out.attrs.block_shape) and len(blocks) == 2 and not into.pad_value
-    if not same or was.data_layout != "NHWC" or any(int(s) != 1 for s in was.strides):
+    if not same or was.data_layout != "NHWC" or was.out_layout not in ("", "NHWC") or any(s != 1 for s in was.strides):
         return None
     places = [(axis, side) for side in (0, 1) for axis in (0, 1)]
     inner = [blocks[axis] * int(was.padding[axis + 2 * side]) for axis, side in places]
