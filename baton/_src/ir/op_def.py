@@ -164,6 +164,8 @@ class OpDef(Generic[A]):
     compute: Compute | NotApplicable = field(kw_only=True)
     reference: Reference | NotApplicable = field(kw_only=True)
     fusion: Fusion = field(kw_only=True)
+    kernel_fusion: Callable[[A], Fusion] | None = field(kw_only=True, default=None)
+    """The pattern of kernels for calls with such attributes, where it is another than TVM gives the operator."""
     gradient: Gradient | NotApplicable = field(kw_only=True, default=NotApplicable("not yet"))
     layout: Any = field(kw_only=True, default=NotApplicable("keeps the layout it is given"))
     decompose: Decompose | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))

@@ -24,6 +24,8 @@ MODES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
+IN_PLACE = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+"""Those in which an axis that keeps its extent keeps its elements."""
 METHODS = ("nearest_neighbor", "linear", "cubic")
 ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 _EPSILON = 1e-5

@@ -20,7 +20,18 @@ from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
-from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, lowest, taps, weighed_in
+from baton._src.ops.image.resampling import (
+    IN_PLACE,
+    METHODS,
+    MODES,
+    NUMPY,
+    ROUNDINGS,
+    box,
+    coordinate,
+    lowest,
+    taps,
+    weighed_in,
+)
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
@@ -142,6 +153,8 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     outside: list[Any] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
+        if before == after and a.coordinate_transformation_mode in IN_PLACE:
+            continue
         source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         outside.append((source < 0) | (source > before - 1))
         value = _along(value, 2 + axis, taps(NUMPY, source, lowest(NUMPY, source, a), before, a))
@@ -262,6 +275,11 @@ def from_constant(given: Any) -> Any:
     return given.data.numpy().tolist() if isinstance(getattr(given, "data", None), NDArray) else given
 
 
+def _kernel_fusion(a: Any) -> Fusion:
+    """Elements that several results weigh are computed, and moved to where they lie, once."""
+    return Fusion.INJECTIVE if a.method == "nearest_neighbor" else Fusion.OUT_ELEMWISE_FUSABLE
+
+
 def _define(spatial: int, record: Any) -> OpDef[Any]:
     return OpDef(
         f"image.resize{spatial}d",
@@ -272,6 +290,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         reference=reference,
         gradient=_gradient,
         fusion=Fusion.INJECTIVE,
+        kernel_fusion=_kernel_fusion,
         layout=Anchor("layout"),
         in_relax=spatial == 2,
         relay_builder=relay_resize2d if spatial == 2 else None,

@@ -13,9 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.structural import structural_equal
 from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
-from baton._src.ops.image.resampling import NUMPY, TE, Steps, box, coordinate, even_steps, lowest, taps, weighed_in
+from baton._src.ops.image.resampling import (
+    IN_PLACE,
+    NUMPY,
+    TE,
+    Steps,
+    box,
+    coordinate,
+    even_steps,
+    lowest,
+    taps,
+    weighed_in,
+)
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.dtype import DataType
@@ -31,9 +43,9 @@ class _Resizing:
 
     def __init__(self, x: k.Tensor, out: Any, a: Any) -> None:
         self.x, self.out, self.a = x, out, a
-        self.letters = SPATIAL[a.spatial]
         self.wide = weighed_in(x)
-        self.order = layout_over(a.layout, "NC" + self.letters, "layout")
+        self.order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
+        self.letters = "".join(letter for letter in SPATIAL[a.spatial] if not self._stays(letter))
 
     def result(self) -> Any:
         before, left = self.x, self.letters
@@ -46,6 +58,14 @@ class _Resizing:
 
         return k.compute(self.out.shape, body, "resize")
 
+    def _extents(self, letter: str) -> tuple[Any, Any]:
+        """Those of an axis before and after."""
+        place = self.order.position(letter)
+        return k.index(self.x.shape[place]), k.index(self.out.shape[place])
+
+    def _stays(self, letter: str) -> bool:
+        return self.a.coordinate_transformation_mode in IN_PLACE and structural_equal(*self._extents(letter))
+
     def _is_separated(self) -> bool:
         return self.a.method != "nearest_neighbor" and self.order.name[-1] in self.letters
 
@@ -57,10 +77,8 @@ class _Resizing:
 
     def _source(self, letter: str, at: Any) -> Any:
         """The coordinate in the image of an index of the result."""
-        place = self.order.position(letter)
-        before, after = k.index(self.x.shape[place]), k.index(self.out.shape[place])
-        mode = self.a.coordinate_transformation_mode
-        return coordinate(TE, at[letter], before, after, mode, box(self.a, self.letters.index(letter)))
+        part = box(self.a, SPATIAL[self.a.spatial].index(letter))
+        return coordinate(TE, at[letter], *self._extents(letter), self.a.coordinate_transformation_mode, part)
 
     def _weighted(self, before: k.Tensor, indices: Sequence[Any], letters: str) -> Any:
         """The sum of the taps along the axes `letters`; the element itself where the nearest is taken."""
@@ -70,7 +88,7 @@ class _Resizing:
         for choice in itertools.product(*found):
             places = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
             value: Any = before(*self.order.indices(places))
-            if choice[0][1] is None:
+            if all(weight is None for _, weight in choice):
                 return value
             value = k.cast(self.wide, value)
             for _, weight in choice:
@@ -81,20 +99,11 @@ class _Resizing:
     def _taps(self, letter: str, at: Any) -> list[tuple[Any, Any]]:
         """(index, weight) pairs along an axis."""
         source = self._source(letter, at)
-        before, steps = self.x.shape[self.order.position(letter)], self._steps(letter)
+        before, after = self._extents(letter)
+        steps = steps_along(before, after, self.a, SPATIAL[self.a.spatial].index(letter))
         if steps is None:
             return taps(TE, source, lowest(TE, source, self.a), before, self.a)
         return taps(TE, source, steps.low(at[letter]), before, self.a, steps.at(at[letter]))
-
-    def _steps(self, letter: str) -> Steps | None:
-        """The steps of the first taps along an axis, if its extents are known and the steps even."""
-        place = self.order.position(letter)
-        before, after = k.index(self.x.shape[place]), k.index(self.out.shape[place])
-        if not (isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm)):
-            return None
-        mode, part = self.a.coordinate_transformation_mode, box(self.a, self.letters.index(letter))
-        source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, part)
-        return even_steps(NUMPY.index(lowest(NUMPY, source, self.a)), before.value)
 
     def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
         """`extrapolation_value` where tf_crop_and_resize maps outside of the image."""
@@ -102,12 +111,21 @@ class _Resizing:
             return value
         at = self.order.split(indices)
         beyond = k.const(as_element(self.a.extrapolation_value, value.dtype), value.dtype)
-        for letter in self.letters:
+        for letter in SPATIAL[self.a.spatial]:
             source = self._source(letter, at)
             last = k.cast("float32", k.index(self.x.shape[self.order.position(letter)]) - 1)
             for outside in (source < k.const(0.0, "float32"), source > last):
                 value = k.select(outside, beyond, value)
         return value
+
+
+def steps_along(before: Any, after: Any, a: Any, axis: int) -> Steps | None:
+    """The steps of the first taps along a spatial axis, if its extents are known and the steps even."""
+    if not (isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm)):
+        return None
+    mode, part = a.coordinate_transformation_mode, box(a, axis)
+    source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, part)
+    return even_steps(NUMPY.index(lowest(NUMPY, source, a)), before.value)
 
 
 def _as(value: Any, dtype: DataType) -> Any:

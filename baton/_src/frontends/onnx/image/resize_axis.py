@@ -189,7 +189,7 @@ def _by_weights(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Any
     scale = 1.0 if math.isnan(axis.scale) else min(axis.scale, 1.0)
     weights = np.array([_weights(style, c, scale, before) for c in source]).reshape(-1, before)
     places, shares = _band(weights)
-    if before > LONG * places.shape[1]:
+    if axis.place < x.rank - 1 or before > LONG * places.shape[1]:
         return _by_band(g, x, axis, places, shares)
     return _product(g, x, axis, g.constant(weights.T, x.dtype))
 

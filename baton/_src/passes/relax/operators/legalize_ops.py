@@ -195,7 +195,9 @@ class _Legalizer(DecomposingRewriter):
             name = definition.name.rsplit(".", 1)[-1]
             function = kernel.function
             if self.options.fusion_classes:
-                function = function.with_attr("op_pattern", int(definition.fusion))
+                of_kernel = definition.kernel_fusion
+                pattern = definition.fusion if of_kernel is None else of_kernel(attrs)
+                function = function.with_attr("op_pattern", int(pattern))
             var = self.builder.add_func(function, name)
             self.context.functions[var] = self.builder.context.functions[var]
             if key is not None:

@@ -1,0 +1,95 @@
+"""TurnedResizes: lines of images that are resampled unevenly lie across vectors while they are.
+
+    gv = R.image.resize2d(x, R.shape([224, 224]))                          x: (N, C, 480, 640)
+    ->
+    lv = R.image.resize2d(x, R.shape([224, 640]))
+    lv1 = R.permute_dims(lv, [0, 1, 3, 2])
+    lv2 = R.image.resize2d(lv1, R.shape([224, 224]), layout="NCWH")
+    gv = R.permute_dims(lv2, [0, 1, 3, 2])
+
+Along the last axis each result picks elements of its own, one by one, unless they are at even steps. Along any other
+axis whole lines are weighed, and moving elements twice costs less than picking two or four for each result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
+from baton._src.ops.call_maker import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.image.resampling import IN_PLACE, weighed_in
+from baton._src.ops.image.resize import ResizeAttrs
+from baton._src.ops.image.resize_kernel import steps_along
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Call, Function, ShapeExpr, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
+from baton._src.tir.expr import IntImm
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+TURNED = (0, 1, 3, 2)
+SHORTEST = 8
+"""Fewer lines than this do not fill vectors."""
+MOST_SHRUNK = 8
+"""Lines that shrink more have too many elements to move for each that is picked."""
+
+
+@dataclass(frozen=True)
+class TurnedResizes(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Rewriter(module).function(function)
+
+
+class _Rewriter(BindingRewriter):
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, Op) or not isinstance(value.attrs, ResizeAttrs):
+            return value
+        return self.normalized(_turned(value)) if _is_uneven(value) else value
+
+
+def _is_uneven(call: Call) -> bool:
+    """Whether elements of the last axis are picked one by one, and moving all of them costs less."""
+    a, before, after = call.attrs, _shape(call.args[0]), _shape(call)
+    if (a.spatial, a.layout) != (2, "NCHW") or a.method == "nearest_neighbor" or before is None or after is None:
+        return False
+    if a.coordinate_transformation_mode not in IN_PLACE or structural_equal(before[3], after[3]):
+        return False
+    lines, narrow, wide = after[2], after[3], before[3]
+    if isinstance(lines, IntImm) and lines.value < SHORTEST:
+        return False
+    if isinstance(narrow, IntImm) and isinstance(wide, IntImm):
+        return wide.value <= MOST_SHRUNK * narrow.value and steps_along(wide, narrow, a, 1) is None
+    return True
+
+
+def _shape(tensor: Any) -> tuple[Any, ...] | None:
+    info = tensor.struct_info
+    found = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr)
+    return tuple(info.shape.values) if found else None
+
+
+def _turned(call: Call) -> Any:
+    """Lines first, then what they consist of."""
+    (x, *_), a, before, after = call.args, call.attrs, _shape(call.args[0]), _shape(call)
+    assert before is not None
+    assert after is not None
+    make = Maker("relax", CATALOGUE.get("image.resize2d"), CATALOGUE)
+    options = {
+        name: getattr(a, name) for name in ("method", "coordinate_transformation_mode", "cubic_alpha", "cubic_exclude")
+    }
+    lines = x
+    if not structural_equal(before[2], after[2]):
+        wide = weighed_in(x.struct_info)
+        lines = make(x, make.shape((after[2], before[3])), layout="NCHW", out_dtype=wide, **options)
+    turned = make.op("permute_dims", lines, axes=TURNED)
+    found = make(turned, make.shape((after[2], after[3])), layout="NCWH", out_dtype=call.struct_info.dtype, **options)
+    return make.op("permute_dims", found, axes=TURNED)
