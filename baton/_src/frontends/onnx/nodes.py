@@ -49,6 +49,8 @@ class Nodes:
         """How many Ifs the nodes now being imported are repeated for in each arm."""
         self.calls: list[Any] = []
         """The functions whose bodies are being imported, the innermost last."""
+        self.bodies: dict[int, tuple[Any, dict[str, Value], list[Any]]] = {}
+        """Subgraphs that have been read, by id: (the graph, its constants, its other nodes)."""
 
     def run(
         self, nodes: Sequence[Any], scope: dict[str, Value], outputs: Sequence[str], defined: set[str] | None = None
@@ -107,8 +109,11 @@ class Nodes:
 
     def _subgraph(self, graph: Any, bound: dict[str, Value], scope: dict[str, Value], title: str) -> list[Value]:
         """The outputs of a subgraph of the node `title`, its inputs being `bound`."""
-        inner = {**scope, **self.initializers.of_subgraph(graph, scope, title), **bound}
-        self.run(graph.node, inner, [o.name for o in graph.output])
+        if id(graph) not in self.bodies:
+            self.bodies[id(graph)] = (graph, *self._read(graph, scope, title))
+        _, constants, nodes = self.bodies[id(graph)]
+        inner = {**scope, **constants, **bound}
+        self.run(nodes, inner, [o.name for o in graph.output])
         for output in graph.output:
             if output.name not in inner:
                 raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
@@ -117,6 +122,16 @@ class Nodes:
             told = f"{graph.name!r} in {title!r} returns strings or dictionaries, which is not supported here"
             raise fail("onnx-dtype", told)
         return results
+
+    def _read(self, graph: Any, scope: dict[str, Value], title: str) -> tuple[dict[str, Value], list[Any]]:
+        """(the constants of a subgraph, its other nodes): what is unrolled has each weight once."""
+        found, nodes = self.initializers.of_subgraph(graph, scope, title), []
+        for position, proto in enumerate(graph.node):
+            if proto.op_type == "Constant" and proto.domain in MAIN and called(proto, "Constant") not in self.functions:
+                found.update(zip(proto.output, self._convert(self._node(proto, position, scope), proto)))
+            else:
+                nodes.append(proto)
+        return found, nodes
 
     def _attributes(self, proto: Any, title: str) -> dict[str, Any]:
         """What the node's attributes hold, checked against ONNX's definition of its operator."""

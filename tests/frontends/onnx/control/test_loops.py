@@ -500,3 +500,20 @@ def test_no_iterations_collect_nothing(trips: int) -> None:
     model = model_of([node], [("x", [2, 3])], weights=[weight("m", np.array(trips))])
     (found,) = baton.compile(model, num_threads=1).run({"x": np.ones((2, 3), "float32")})
     assert (found.dtype, found.shape) == ("float32", (0, 2, 3))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_an_unrolled_body_has_each_weight_once(constant: bool) -> None:
+    """It was read, kept and packed once for each iteration."""
+    matrix = weight("w", np.eye(2, dtype="float32"))
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [])]
+    inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    inputs.append(helper.make_tensor_value_info("state", TensorProto.FLOAT, None))
+    nodes = [helper.make_node("Identity", ["c"], ["go"]), helper.make_node("MatMul", ["state", "w"], ["next"])]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("go", "next")]
+    if constant:
+        nodes.insert(0, helper.make_node("Constant", [], ["w"], value=matrix))
+    body = helper.make_graph(nodes, "body", inputs, outputs, [] if constant else [matrix])
+    node = helper.make_node("Loop", ["m", "", "x"], ["y"], body=body)
+    module = relax.frontend.onnx.from_onnx(model_of([node], [("x", [1, 2])], weights=[weight("m", np.array(5))]))
+    assert len({id(n) for n in post_order(module["main"]) if isinstance(n, relax.Constant)}) == 1
