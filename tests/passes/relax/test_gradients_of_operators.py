@@ -123,3 +123,25 @@ def test_the_deviation_of_what_does_not_deviate() -> None:
     x = np.array([[3, 3], [1, 3]], "float32")
     _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 2, 2)], build)), "main_adjoint", x)
     same_values(grad, np.array([[0, 0], [-0.5, 0.5]], "float32"))
+
+
+def test_nothing_is_pooled_to_nothing() -> None:
+    """The longest of no windows was asked for."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.nn.adaptive_avg_pool2d(x, (0, 2))))
+
+    x = np.ones((1, 1, 3, 3), "float32")
+    _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 1, 1, 3, 3)], build)), "main_adjoint", x)
+    same_values(grad, np.zeros_like(x))
+
+
+def test_transposed_convolutions_into_another_layout() -> None:
+    """Their gradient was read in the layout of the data, whatever its own was."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        return R.sum(b.emit(R.nn.conv2d_transpose(x, w, out_layout="NHWC")))
+
+    module = program([tensor("x", 1, 2, 3, 3), tensor("w", 2, 4, 2, 2)], build)
+    with pytest.raises(DiagnosticError, match="for one group with channels first only"):
+        Gradient("main")(module)

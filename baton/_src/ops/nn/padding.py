@@ -178,7 +178,7 @@ def reference(inputs: Any, a: PadAttrs) -> Any:
 def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     """The middle of the gradient; of borders that are copies, the copies are added to what they were made of."""
     if a.pad_mode != "constant":
-        return [_from_copies(b, args[0].struct_info, a, grad)]
+        return [_from_copies(b, args[0].struct_info, a, grad), *(None for _ in args[1:])]
     inverse = tuple(-w for pair in a.pairs for w in pair)
     middle = b.op("nn.pad", grad, b.const(0, grad.struct_info.dtype), pad_width=inverse) if len(args) > 1 else None
     if middle is None:

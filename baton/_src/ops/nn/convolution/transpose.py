@@ -213,7 +213,8 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """Towards the data the convolution itself; towards the kernel the data slides over the gradient."""
     count = a.spatial
     letters = SPATIAL[count]
-    if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "IO" + letters:
+    layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
+    if a.groups != 1 or layouts != ("NC" + letters, "IO" + letters, "NC" + letters):
         raise fail(
             "op-gradient",
             "the gradient of a transposed convolution is implemented for one group with channels first only",

@@ -31,7 +31,7 @@ def _places(before: int, after: int) -> Any:
     """(after x longest) indices: window by window."""
     starts = np.arange(after) * before // after
     lengths = -(-(np.arange(1, after + 1) * before) // after) - starts
-    return starts[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1), lengths
+    return starts[:, None] + np.minimum(np.arange(lengths.max(initial=0)), lengths[:, None] - 1), lengths
 
 
 def gradient_mean(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:

@@ -178,7 +178,7 @@ def _windows(x: Any, extents: Sequence[int], a: Any) -> Iterator[tuple[tuple[int
         for i, position in enumerate(at):
             places = [position * a.strides[i] - a.padding[i] + t * a.dilation[i] for t in range(a.pool_size[i])]
             size = x.shape[2 + i]
-            taps.append(np.asarray([p for p in places if 0 <= p < size]))
+            taps.append(np.asarray([p for p in places if 0 <= p < size], int))
             limit = size + a.padding[i + a.spatial]
             count *= len([p for p in places if p < limit]) if a.count_include_pad else len(taps[-1])
         yield at, taps, max(count, 1)
@@ -239,6 +239,7 @@ def _samples(record: Any, spatial: int, kind: str) -> tuple[Sample, ...]:
     ]
     if kind == "avg":
         calls.append(call(arr(3, 1, 2), arr(5, 1, 2), record(3, 2, 1, 1, count_include_pad=True)))
+        calls.append(call(arr(3, 1, 1), arr(3, 1, 1), record(1, 2, padding=1)))  # windows of the border alone
     return tuple(calls)
 
 
