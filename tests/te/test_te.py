@@ -182,6 +182,16 @@ def test_results_of_several_reductions() -> None:
             compute((3,), element)
 
 
+def test_tensors_are_no_sequences() -> None:
+    """Guards loops over a tensor, which never ended."""
+    a = placeholder((3, 4), name="A")
+    for one in (a, a[0]):
+        with pytest.raises(TypeError, match="not iterable"):
+            tuple(one)
+        with pytest.raises(TypeError):
+            assert a not in one
+
+
 def test_operations_give_their_tensors() -> None:
     """Guards `op.output(i)`, by which scripts find the tensors of a schedule's outputs: it was of scans only."""
     a = placeholder((4,), "float32", "A")

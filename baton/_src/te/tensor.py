@@ -14,6 +14,12 @@ from baton._src.tir.expr import IterVar, ProducerLoad, StringImm
 from baton._src.values.dtype import DataType
 
 
+class Unlisted:
+    """What is indexed, but no sequence: Python would go on to ask for elements of any number."""
+
+    __iter__: ClassVar[None] = None
+
+
 class Same:
     """What is told from others by identity."""
 
@@ -151,7 +157,7 @@ Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor(Same, Operators):
+class Tensor(Same, Unlisted, Operators):
     """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
     NumPy's broadcasting (see `te.arithmetic`). Fewer indices than dims give a slice that takes the rest: `A[i][j]`.
 
@@ -205,7 +211,7 @@ class Tensor(Same, Operators):
 
 
 @dataclass(frozen=True)
-class TensorSlice:
+class TensorSlice(Unlisted):
     """A tensor with its first indices given."""
 
     tensor: Tensor

@@ -114,7 +114,7 @@ def concatenate(a_tuple: Any, axis: int = 0) -> Any:
 
 
 def stack(tensors: Any, axis: int = 0) -> Any:
-    """Joined along a new axis; one tensor is taken apart along `axis` and joined along the first."""
+    """Joined along a new axis."""
     return call("stack", tuple(tensors), axis=axis)
 
 
