@@ -51,7 +51,7 @@ def lanes_need_each_other(loop: st.For, lanes: int) -> bool:
     indices: dict[Any, set[PrimExpr]] = {}
     for node in reached:
         indices.setdefault(node.buffer.data, set()).add(node.indices[0])
-    if all(len(found) < 2 for found in indices.values()):
+    if all(len(found) == 1 and loop.loop_var in post_order(*found) for found in indices.values()):
         return False
     repeats = any(isinstance(n, (st.For, st.While)) for n in nodes)
     groups = _grouped(loop, reached)
@@ -90,8 +90,10 @@ def _any_swapped(loop: st.For, found: dict[_Access, _Places], lanes: int, repeat
 def _swap(loop: st.For, before: _Access, after: _Access, lanes: int) -> bool:
     """Whether `before` of some lane accesses the element of `after` of an earlier lane."""
     extent = loop.extent.value if isinstance(loop.extent, tir.IntImm) else _TRIED
+    if before.scale == after.scale == 0:  # one element of all lanes: what is stored first is the same for each
+        return before.offset == after.offset and not before.writes and extent > 1
     if before.scale == after.scale:
-        distance, rest = divmod(after.offset - before.offset, before.scale) if before.scale else (0, 0)
+        distance, rest = divmod(after.offset - before.offset, before.scale)
         return rest == 0 and 0 < distance < min(lanes, extent)
     if not isinstance(loop.min, tir.IntImm):
         return False

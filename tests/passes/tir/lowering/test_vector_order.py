@@ -10,8 +10,10 @@ import pytest
 import baton
 from baton import nd
 from baton._src.passes.tir.vector_order import lanes_need_each_other
+from baton._src.tir import expr as tir
+from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.evaluation.interpreter import run_prim_func
-from baton._src.tir.stmt import For
+from baton._src.tir.stmt import BufferStore, For, ForKind
 from baton.script import tir as T
 
 
@@ -61,6 +63,26 @@ def again_and_again(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")
 
 
 @T.prim_func
+def counted(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for _ in T.vectorized(16):
+        B[3] = B[3] + T.float32(1)
+
+
+@T.prim_func
+def in_turn(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for _ in T.vectorized(16):
+        A[1] = B[0]
+        B[0] = A[1] + T.float32(2)
+
+
+@T.prim_func
+def held(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in T.vectorized(16):
+        B[40] = A[40]
+        B[i] = B[40] + A[i]
+
+
+@T.prim_func
 def moved_down(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     for i in T.vectorized(63):
         B[i] = B[i + 1] + A[i]
@@ -81,8 +103,18 @@ def summed(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
             B[i] = B[i] + A[i * 4 + k]
 
 
-NEEDING = [running_sum, two_apart, over_the_first, mirrored, read_after, written_twice, again_and_again]
-FREE = [moved_down, far_apart, summed]
+NEEDING = [
+    running_sum,
+    two_apart,
+    over_the_first,
+    mirrored,
+    read_after,
+    written_twice,
+    again_and_again,
+    counted,
+    in_turn,
+]
+FREE = [moved_down, far_apart, summed, held]
 
 
 @pytest.mark.parametrize("func", [*NEEDING, *FREE])
@@ -96,6 +128,13 @@ def test_marks_keep_what_a_kernel_computes(func: Any) -> None:
     baton.build(func)(*given)
     for found, expected in zip(given, wanted):
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_one_place_of_all_lanes_may_be_one_index() -> None:
+    """Guards B[3] = B[3] + 1 made of one literal: two places with the index of each lane are the same otherwise."""
+    buffer, place = decl_buffer((8,), "int32", "B"), tir.IntImm("int32", 3)
+    store = BufferStore(buffer, tir.BufferLoad(buffer, [place]) + 1, [place])
+    assert lanes_need_each_other(For(tir.Var("i"), 0, 8, ForKind.VECTORIZED, store), 8)
 
 
 @pytest.mark.parametrize("func", [*NEEDING, *FREE])
