@@ -17,6 +17,7 @@ from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
 from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.builders.ir_builder import IRBuilder
 from baton._src.tir.builders.scalar_functions import exp, select
 from baton._src.tir.dtype_limits import max_value
 from baton._src.tir.evaluation.interpreter import run_prim_func
@@ -183,9 +184,9 @@ def test_results_of_several_reductions() -> None:
 
 
 def test_tensors_are_no_sequences() -> None:
-    """Guards loops over a tensor, which never ended."""
-    a = placeholder((3, 4), name="A")
-    for one in (a, a[0]):
+    """Guards loops over a tensor or a buffer, which never ended."""
+    a, buffer = placeholder((3, 4), name="A"), decl_buffer((3, 4), "float32", "B")
+    for one in (a, a[0], buffer, IRBuilder().buffer_ptr(buffer)):
         with pytest.raises(TypeError, match="not iterable"):
             tuple(one)
         with pytest.raises(TypeError):

@@ -10,14 +10,9 @@ from baton._src.ir.expr import Operators, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.unlisted import Unlisted
 from baton._src.tir.expr import IterVar, ProducerLoad, StringImm
 from baton._src.values.dtype import DataType
-
-
-class Unlisted:
-    """What is indexed, but no sequence: Python would go on to ask for elements of any number."""
-
-    __iter__: ClassVar[None] = None
 
 
 class Same:

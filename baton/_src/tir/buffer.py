@@ -10,6 +10,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, match_part, node, note, part
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
+from baton._src.support.unlisted import Unlisted
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Ramp, Var, literal
 from baton._src.tir.intrinsics import intrinsic
@@ -18,7 +19,7 @@ from baton._src.values.dtype import HANDLE, DataType
 
 
 @node
-class Buffer(Node):
+class Buffer(Node, Unlisted):
     """Element (i, j, ...) lies `elem_offset + sum(index * stride)` elements behind `data`; no strides: row-major.
 
     `scope` says where it lives: `global`, `local` (registers when small and constantly indexed), `shared`.

@@ -8,6 +8,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
+from baton._src.support.unlisted import Unlisted
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.builders.scalar_functions import likely
@@ -38,7 +39,7 @@ _KINDS = {
 }
 
 
-class BufferVar:
+class BufferVar(Unlisted):
     """A buffer of the builder: `x[i]` is a load, `x[i] = value` emits a store.
 
     A single index into a buffer of several axes is row-major.
