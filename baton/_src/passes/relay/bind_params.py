@@ -31,8 +31,8 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     if not found:
         return func
     rest = tuple(p for p in func.params if p not in found)
-    made: Function = func.with_fields(params=rest, body=replace(func.body, found))
-    return Function(rest, made.body, func.ret_annotation, func.type_params, func.attrs, func.span, where=func.where)
+    body, written = replace(func.body, found), (func.ret_annotation, func.type_params, func.attrs, func.span)
+    return Function(rest, body, *written, where=func.where)
 
 
 def _check(param: Any, value: NDArray) -> None:

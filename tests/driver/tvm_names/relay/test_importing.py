@@ -28,6 +28,8 @@ def test_values() -> None:
     expr = x + relay.const([1.0, 2.0])
     assert common.infer_value(expr, {"x": np.ones(2, "float32")}).numpy().tolist() == [2, 3]
     assert common.try_infer_value(expr) == (expr, False)
+    bound = relay.Let(x, relay.const([1.0, 2.0]), x * x)  # a variable of its own is not asked for
+    assert common.infer_value(bound, {}).numpy().tolist() == [1, 4]
     found, known = common.try_infer_value(relay.const(2) * relay.const(3), on_success=int)
     assert (found, known) == (6, True)
     assert common.fold_constant(relay.const(2) * relay.const(3)).data.numpy() == 6
@@ -93,7 +95,10 @@ def test_expressions_by_name() -> None:
 def test_shapes_slices_and_scalars() -> None:
     x = relay.var("x", shape=(2, 3))
     assert common.shape_of(x, "int32", start=1).data.numpy().tolist() == [3]
-    assert common.shape_of(relay.var("x", shape=(relay.Any(), 3))).op.name == "shape_of"
+    batch = relay.var("x", shape=(relay.Any(), 3))
+    assert common.shape_of(batch).op.name == "shape_of"
+    run = relay.create_executor("vm", baton.IRModule.from_expr(common.shape_of(batch, start=-1))).evaluate()
+    assert run(np.zeros((7, 3), "float32")).numpy().tolist() == [3]
     rows = common.unbind(x)
     assert [common.infer_shape(row) for row in rows] == [(3,), (3,)]
     with pytest.raises(AttributeError, match="no axis 2"):

@@ -27,7 +27,7 @@ def test_copies_with_changed_fields() -> None:
     function = relay.Function([x], relay.exp(x))
     other = relay.FunctionWithFields(function, params=[y], body=relay.exp(y), attrs={"Inline": 1})
     assert [p.name_hint for p in other.params] == ["y"]
-    assert other.attrs["Inline"] == 1
+    assert other.attrs["Inline"] == other.attrs.Inline == 1
     pair = relay.Tuple([x, y])
     assert relay.expr.TupleWithFields(pair, fields=[y, x]).fields == (y, x)
     assert relay.expr.TupleGetItemWithFields(relay.TupleGetItem(pair, 0), index=1).index == 1

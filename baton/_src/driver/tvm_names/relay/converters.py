@@ -190,11 +190,13 @@ def _target(target: Any) -> tuple[str, Any, Callable[[Any], Any]]:
 
 
 def shape_of(x: Any, dtype: str = "int64", start: int | None = None, end: int | None = None) -> Any:
-    """The shape of a tensor: a constant where it is known when compiling, of the axes from `start` to `end`."""
+    """The shape of a tensor, of the axes from `start` to `end`: a constant where it is known when compiling."""
     shape = infer_shape(x)
+    axes = range(len(shape))[start or 0 : end or len(shape)]
     if all(isinstance(dim, int) for dim in shape):
-        return Constant(array(np.asarray(shape[start or 0 : end or len(shape)], dtype)))
-    return _OPS.shape_of(x, dtype)
+        return Constant(array(np.asarray([shape[axis] for axis in axes], dtype)))
+    found = _OPS.shape_of(x, dtype)
+    return found if len(axes) == len(shape) else _OPS.strided_slice(found, begin=[axes.start], end=[axes.stop])
 
 
 def unbind(data: Any, axis: int = 0) -> TupleWrapper:

@@ -15,6 +15,7 @@ from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor
 from baton._src.ops.builders import RELAY
 from baton._src.passes.relay.fold_constant import fold_constant_expr
+from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import replace, walk
 from baton._src.relay.nodes import Constant, Function, Var, var
@@ -54,7 +55,7 @@ def infer_channels(inputs: Any, transpose: bool = False) -> Any:
 def infer_value(input_val: Any, params: Mapping[str, Any], mod: IRModule | None = None) -> NDArray:
     """The value of an expression whose free variables are all in `params`. Error: `api` names those that are not."""
     wire()
-    free = [node for node in walk(input_val) if isinstance(node, Var)]
+    free = free_vars(input_val)
     missing = sorted(node.name_hint for node in free if node.name_hint not in params)
     if missing:
         raise fail("api", f"the value depends on {', '.join(missing)}", help="pass them in params")

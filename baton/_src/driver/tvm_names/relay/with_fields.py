@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from baton._src.driver.wiring import wire
+from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import variable_name
 from baton._src.ir.node import Node
 from baton._src.relay.nodes import (
@@ -120,7 +121,7 @@ def FunctionWithFields(
     span: Any = None,
 ) -> Function:
     """A function of other parts; `ret_type` is the type of the result as written down."""
-    said = None if attrs is None else dict(attrs.items())
+    said = None if attrs is None else DictAttrs(attrs.items())
     parts = {"params": params, "body": body, "ret_annotation": ret_type, "type_params": ty_params, "attrs": said}
     return _changed(function, Function, span=span, **parts)
 

@@ -37,7 +37,8 @@ def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     if not isinstance(expr, Function):
         return replace(expr, binds)
     rest = [p for p in expr.params if p not in binds]
-    return Function(rest, replace(expr.body, binds), expr.ret_annotation, expr.type_params, expr.attrs, expr.span)
+    body, written = replace(expr.body, binds), (expr.ret_annotation, expr.type_params, expr.attrs, expr.span)
+    return Function(rest, body, *written, where=expr.where)
 
 
 def pretty_print(obj: Any) -> str:

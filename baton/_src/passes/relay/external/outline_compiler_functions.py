@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.external.external_regions import is_composite
@@ -87,7 +88,7 @@ class MarkCompilerFunctionsAsExtern(Pass):
         for var, function in module.functions.items():
             compiler = compiler_of(function)
             if compiler and self.compiler_filter in ("", compiler):
-                made[var] = function.with_fields(attrs={"Extern": 1})
+                made[var] = function.with_fields(attrs=DictAttrs(Extern=1))
         return module.with_functions(made)
 
 
