@@ -283,6 +283,10 @@ def test_positions_hints_and_incremental_contexts() -> None:
         exp, add = is_op("relax.exp")(wildcard()), is_op("relax.add")(wildcard(), wildcard())
         exp.used_by(add, 1)
     assert ctx.match_dfb(block) is None
+    for index in (0, 1):  # of the only user of a parameter: any position was right
+        with PatternContext() as ctx:
+            is_var("x").only_used_by(is_op("relax.nn.relu")(wildcard()), index)
+        assert (ctx.match_dfb(block) is not None) is (index == 0)
     with PatternContext() as outer:
         unary = wildcard()
         relu = is_op("relax.nn.relu")(wildcard())

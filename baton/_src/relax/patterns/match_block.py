@@ -100,8 +100,10 @@ class _Search:
         users = self.block.users.get(producer, [])
         if not any(u is consumer for u in users):
             return False
-        if edge.only and (any(u is not consumer for u in users) or not isinstance(producer, DataflowVar)):
-            return producer not in self.block.values and all(u is consumer for u in users)
+        if edge.only:
+            is_seen_whole = isinstance(producer, DataflowVar) or producer not in self.block.values
+            if not is_seen_whole or any(u is not consumer for u in users):
+                return False
         return edge.index == -1 or _is_operand(self.block.values.get(consumer), edge.index, producer)
 
 
