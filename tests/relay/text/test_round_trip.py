@@ -59,11 +59,13 @@ def test_every_construct(text: str) -> None:
 
 
 @pytest.mark.rule("RELAY-TEXT-10")
-@pytest.mark.parametrize("said", ['a"b', "a\\b", "two\nlines", "\\", '"', "é\t\x01", "// no", "/* no", ""])
+@pytest.mark.parametrize("said", ['a"b', "a\\b", "two\nlines", "end\n", "\\", '"', "é\t\x01", "// no", "/* no", ""])
 def test_strings_and_odd_names(said: str) -> None:
     """Quotes were printed as apostrophes; names that differ in signs only (f-1, f_1) became one function."""
     x = var("x", shape=(2,), dtype="float32")
-    functions = {GlobalVar(name): Function([x], x, attrs={"said": said}) for name in ("f-1" + said, "f_1", "1", said)}
+    functions = {
+        GlobalVar(name): Function([x], x, attrs={"said": said}) for name in ("f-1" + said, "f_1", "f" + said, "1", said)
+    }
     module = IRModule(functions)
     assert_structural_equal(module, parse(astext(module), CATALOGUE))
 

@@ -11,8 +11,8 @@ from baton._src.ir.types import TensorType, Type, TypeVar
 from baton._src.relay.check.substitute import parts
 from baton._src.tir.expr import Var as DimVar
 
-_WORD = re.compile(r"[A-Za-z_]\w*$", re.ASCII)
-_GLOBAL = re.compile(r"[A-Za-z_]\w*(?:[./][A-Za-z_]\w*)*$", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_GLOBAL = re.compile(r"[A-Za-z_]\w*(?:[./][A-Za-z_]\w*)*\Z", re.ASCII)
 _RESERVED = {"Tensor", "fn", "fun", "ref", "_"}
 
 
