@@ -123,6 +123,11 @@ def step_of(element: Callable[..., Any]) -> Tensor:
     return found
 
 
+SECOND = compute((2, 3), lambda t, i: X[t, i], name="second")
+LONG = placeholder((5, 3), name="long")
+STEP, LONGER = step_of(lambda t, i: STATE[t - 1, i]), compute((5, 3), lambda t, i: LONG[t - 1, i], name="longer")
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -134,6 +139,9 @@ def step_of(element: Callable[..., Any]) -> Tensor:
         (lambda: scan([FIRST], [X, X], [STATE]), "1 starts, 2 updates and 1 states"),
         (lambda: scan(compute((1, 4), lambda _, i: 1.0), step_of(lambda t, i: X[t, i]), STATE), "have the shapes"),
         (lambda: scan(compute((1, 3), lambda _, i: i), step_of(lambda t, i: X[t, i]), STATE), "int32, float32"),
+        (lambda: scan([FIRST, SECOND], [STEP, STEP], [STATE, STATE]), "start with as many steps, not 1, 2"),
+        (lambda: scan([FIRST, FIRST], [STEP, STEP], [STATE, STATE]), "a state is given twice"),
+        (lambda: scan([FIRST, FIRST], [STEP, LONGER], [STATE, LONG]), "end after as many steps, not 4, 5"),
     ],
 )
 def test_what_is_no_scan_is_refused(make: Callable[[], Any], said: str) -> None:

@@ -155,6 +155,7 @@ def test_shape_variables_trail_in_the_signature() -> None:
         lambda a, k: compute((4,), lambda i: a(i)),
         lambda a, k: compute((1.5j,), lambda i: i),
         lambda a, k: reduction.sum(a[0, k], axis=compute((4,), lambda i: i).axis[0]),
+        lambda a, k: reduction.sum(a[0, k]),
         lambda a, k: create_prim_func([3]),
         lambda a, k: extern((4,), [], lambda i, o: None),
     ],

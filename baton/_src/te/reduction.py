@@ -32,6 +32,8 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
 
     def reducer(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *others: Any) -> Any:
         """Reduce `expr` over one or more reduce axes, as `comm_reducer` says; or combine several values."""
+        if axis is None:
+            raise fail("te-axis", f"{name}: nothing says what is reduced over", help="axis=te.reduce_axis((0, n))")
         if not isinstance(axis, (IterVar, tuple, list)):
             values = [operators.convert(v) for v in (axis, where, init, *others) if v is not None]
             return functools.reduce(fcombine, values, operators.convert(expr))

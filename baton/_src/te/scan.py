@@ -24,6 +24,7 @@ from baton._src.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IterVar, ProducerLoad, Var
+from baton._src.tir.text.printer import node_text
 
 
 def scan(
@@ -46,6 +47,9 @@ def scan(
         raise _refuse(name, f"{len(inits)} starts, {len(updates)} updates and {len(states)} states do not go together")
     for first, step, state in zip(inits, updates, states):
         _check_fit(name, first, step, state)
+    _check_go_together(name, inits, updates)
+    if len(set(states)) < len(states):
+        raise _refuse(name, "a state is given twice", help="each is a te.placeholder of its own")
     begin, end = inits[0].shape[0], updates[0].shape[0]
     axis = IterVar(Range(begin, operators.subtract(end, begin)), Var(f"{name}.idx", end.dtype), "scan")
     steps = _steps(name, updates, states)
@@ -75,6 +79,13 @@ def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
     if not same or not state.ndim:
         shapes = ", ".join(map(shape_text, (first, step, state)))
         raise _refuse(name, f"start, update and state have the shapes {shapes}", help="(k, ...), (T, ...), (T, ...)")
+
+
+def _check_go_together(name: str, inits: list[Tensor], updates: list[Tensor]) -> None:
+    for what, tensors in (("start with", inits), ("end after", updates)):
+        if not all(_same_sizes(tensors[0].shape[:1], other.shape[:1]) for other in tensors):
+            steps = ", ".join(node_text(tensor.shape[0]) for tensor in tensors)
+            raise _refuse(name, f"states that go on together {what} as many steps, not {steps}")
 
 
 def _same_sizes(one: Sequence[PrimExpr], other: Sequence[PrimExpr]) -> bool:
