@@ -135,7 +135,7 @@ def _repeats(prepared: Prepared) -> int:
 
 def _rounds(prepared: Sequence[Prepared], repeats: Sequence[int], seconds: float) -> int:
     slowest = max(_sample(p, n) * n for p, n in zip(prepared, repeats, strict=True))
-    return max(5, min(40, int(seconds / slowest)))
+    return int(max(5, min(40, seconds / slowest)))
 
 
 def _difference(found: Sequence[AnyArray], expected: Sequence[AnyArray]) -> float:
