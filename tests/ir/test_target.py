@@ -117,6 +117,7 @@ def test_current_target_nests() -> None:
         ("llvm -mcp=x", "did you mean -mcpu"),
         ("", "empty"),
         ("llvm -num-cores=x", "number"),
+        ('llvm -device="a', "cannot be read: No closing quotation"),
     ],
 )
 def test_mistakes_are_named(wrong: str, said: str) -> None:

@@ -114,7 +114,10 @@ def _read_json(description: str) -> dict[str, Any] | None:
 
 
 def _read_words(description: str) -> dict[str, Any]:
-    words = shlex.split(description)
+    try:
+        words = shlex.split(description)
+    except ValueError as error:
+        raise fail("target", f"the target {description!r} cannot be read: {error}", kind=ValueError) from None
     if not words:
         raise fail("target", "an empty string is not a target", help="e.g. 'llvm'", kind=ValueError)
     found: dict[str, Any] = {"kind": words[0]}
