@@ -40,7 +40,7 @@ def test_changed_bytes_are_told_whatever_they_are(save: object, tmp_path: Path) 
     assert callable(save)
     save(path, a=np.arange(300, dtype="float32"), b=np.ones((3, 4)))
     whole = path.read_bytes()
-    refused = 0
+    codes: list[str] = []
     for _ in range(150):
         content = bytearray(whole)
         for _ in range(3):
@@ -49,6 +49,6 @@ def test_changed_bytes_are_told_whatever_they_are(save: object, tmp_path: Path) 
         try:
             read_arrays(path, [])
         except DiagnosticError as error:
-            refused += 1
-            assert error.diagnostics[0].code == "input-file"
-    assert refused > 50
+            codes.append(error.diagnostics[0].code)
+    assert len(codes) > 50
+    assert set(codes) == {"input-file"}
