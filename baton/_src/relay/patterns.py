@@ -94,6 +94,8 @@ class DFPattern:
 
     def has_shape(self, shape: Any) -> ShapePattern:
         """What matches this pattern and is a tensor of this shape."""
+        if not isinstance(shape, (tuple, list)):
+            raise fail("relay-pattern", f"has_shape takes a shape, got {type(shape).__name__}", kind=TypeError)
         return ShapePattern(self, tuple(literal(d) for d in shape))
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:

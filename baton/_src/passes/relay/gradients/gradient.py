@@ -44,6 +44,9 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         raise fail("api", f"gradient mode {mode!r}", help='modes are "first_order" and "higher_order"')
     module = mod if mod is not None else IRModule()
     function = module[expr] if isinstance(expr, GlobalVar) else expr
+    if not isinstance(function, Function):
+        help = "make one of the expression: relay.Function(relay.analysis.free_vars(expr), expr)"
+        raise fail("api", f"gradients are of functions, not of a {type(function).__name__}", help=help, kind=TypeError)
     if mode == "higher_order" and not _is_plain(function, module):
         return higher_order_gradient(function, module)
     name = GlobalVar(free_name("gradient_of", module))

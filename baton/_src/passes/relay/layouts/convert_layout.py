@@ -103,6 +103,8 @@ class ConvertLayout(RelayFunctionPass):
         for name, layouts in self.desired_layouts.items():
             if name not in CATALOGUE:
                 raise unknown_op(name, CATALOGUE.relay_names())
+            if isinstance(layouts, str):
+                raise fail("api", f"the layouts of {name} are a list, not {layouts!r}", help=f"write [{layouts!r}]")
             for layout in layouts:
                 if layout != "default":
                     parse_layout(layout)
