@@ -122,6 +122,20 @@ def test_extern_writes_by_hand() -> None:
     assert run(out, {a: np.arange(5, dtype="int32")}, [(5,)])[0].tolist()[1:] == [2, 6, 12, 20]
 
 
+def test_statements_over_the_same_buffers() -> None:
+    """Their results were one buffer, which the second one filled: 2 * (x + 10)."""
+    a, read, written = placeholder((3,), name="A"), decl_buffer((3,), name="read"), decl_buffer((3,), name="written")
+
+    def plus(number: float) -> Any:
+        i = Var("i", "int32")
+        body = For(i, 0, 3, 0, BufferStore(written, read[i] + number, (i,)))
+        return extern((3,), [a], lambda ins, outs: body, in_buffers=[read], out_buffers=[written])
+
+    one, ten = plus(1.0), plus(10.0)
+    total = compute((3,), lambda i: one[i] + ten[i], name="total")
+    assert run(total, {a: np.arange(3, dtype="float32")}, [(3,)])[0].tolist() == [11, 13, 15]
+
+
 @pytest.mark.parametrize(
     ("dim", "expected"), [(4, "int32"), (Var("n", "int64"), "int64"), (IntImm("int64", 4), "int64")]
 )

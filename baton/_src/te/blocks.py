@@ -101,7 +101,7 @@ class Graph:
         found = self.buffers.get(key) or self.states.get(tensor.op)
         if found is None:
             if isinstance(tensor.op, ExternOp):
-                found = tensor.op.output_buffers[tensor.value_index]
+                found = self._of_its_own(tensor.op.output_buffers[tensor.value_index])
             else:
                 outputs = len(tensor.op.body) if isinstance(tensor.op, ComputeOp) else 1
                 hint = tensor.name if outputs == 1 else f"{tensor.name}_v{tensor.value_index}"
@@ -110,6 +110,12 @@ class Graph:
                 )
             self.buffers[key] = found
         return found
+
+    def _of_its_own(self, buffer: Buffer) -> Buffer:
+        """The buffer that a hand-made statement writes; one like it if another statement was made over it, too."""
+        if buffer not in self.buffers.values():
+            return buffer
+        return buffer.with_fields(data=buffer.data.copy(), name=_unused(buffer.name, self.buffer_names))
 
     def unique_block(self, hint: str) -> str:
         """A block name not used before. Blocks are numbered by themselves, in their order, as in TVM: what makes a
@@ -169,12 +175,12 @@ class Graph:
 
     def _extern(self, op: ExternOp) -> Stmt:
         actual = [self.declare(t) for t in op.inputs]
-        replaced: dict[Any, Any] = {}
-        for own, given in zip(op.input_buffers, actual):
-            replaced[own] = given
-            replaced[own.data] = given.data
-        body = substitute(op.body, replaced)
         outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
+        replaced: dict[Any, Any] = {}
+        for own, given in zip((*op.input_buffers, *op.output_buffers), (*actual, *outputs)):
+            if own is not given:
+                replaced |= {own: given, own.data: given.data}
+        body = substitute(op.body, replaced)
         reads = [full_region(b) for b in dict.fromkeys(actual)]
         block = Block((), reads, [full_region(b) for b in outputs], self.unique_block(op.name), body)
         return BlockRealize((), _TRUE, block)
