@@ -115,7 +115,7 @@ class CompiledGraph:
             numbers = [_count(int(given[k]), positive) for k, positive in self.counts]
             arrays = self.model.run_arrays([array_of(given[k]) for k in self.inputs] + numbers)
             for place, array in zip(self.wanted, arrays, strict=True):
-                found[place] = int(array) if place in self.sizes else self.written[place].seen(tensor_of(array))
+                found[place] = array.item() if place in self.sizes else self.written[place].seen(tensor_of(array))
         if self.views:
             self._look(found, given)
         return found
