@@ -29,13 +29,16 @@ from baton._src.relax.nodes import (
     Function,
     If,
     MatchCast,
+    PrimValue,
     SeqExpr,
+    ShapeExpr,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo
+from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
@@ -183,6 +186,36 @@ def test_binding_errors_name_the_parameter() -> None:
         BindParams("main", {"x": np.zeros(3, "float32")})(before)
     with pytest.raises(DiagnosticError, match="no shape variable 'n'"):
         BindSymbolicVars({"n": 3})(before)
+
+
+def test_shapes_and_scalars_are_bound() -> None:
+    """They became constant tensors, in whose places the sizes of shapes were left unbound."""
+    n, k = dim(), dim("k")
+    shape, scalar = Var("s", ShapeStructInfo([n, k])), Var("p", PrimStructInfo(value=dim("q")))
+
+    def build(b: Any, x: Any, s: Any, p: Any) -> Any:
+        return R.multiply(b.emit(R.broadcast_to(x, s)), b.emit(R.broadcast_to(x, ShapeExpr([n, k]))))
+
+    before = program([tensor("x", n, 1), shape, scalar], build)
+    after = BindParams("main", {"s": ShapeExpr([2, 3]), "p": PrimValue(5)})(before)
+    assert well_formed(after) == []
+    assert [int(d.value) for d in after["main"].ret_struct_info.shape.values] == [2, 3]
+    (x,) = arrays((2, 1))
+    same_values(evaluate(after, "main", x), np.broadcast_to(x * x, (2, 3)))
+    for name in ("s", "p"):
+        with pytest.raises(DiagnosticError, match=f"does not fit the parameter {name}"):
+            BindParams("main", {name: [2, 3]})(before)
+
+
+@pytest.mark.rule("RELAX-PASS-12", rejects=True)
+def test_constants_fit_computed_sizes() -> None:
+    """Eight numbers for `2 * n` were no error, although another constant said that `n` is 3."""
+    n = dim()
+    before = program([tensor("x", n), tensor("w", n * 2)], lambda b, x, w: R.add(b.emit(R.concat((x, x), 0)), w))
+    x, w, wrong = arrays((3,), (6,), (8,))
+    assert len(BindParams("main", {"x": x, "w": w})(before)["main"].params) == 0
+    with pytest.raises(DiagnosticError, match=r"does not fit the parameter w, .*n = 3"):
+        BindParams("main", {"x": x, "w": wrong})(before)
 
 
 @pytest.mark.rule("RELAX-PASS-12", rejects=True)

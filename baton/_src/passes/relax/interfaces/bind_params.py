@@ -14,10 +14,14 @@ from typing import Any
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import constant_info
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import info_of
+from baton._src.relax.check.erase import substitute_info
+from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import defined_symbolic_vars
-from baton._src.relax.nodes import Constant, Function, ShapeExpr, Var, as_dim
+from baton._src.relax.nodes import Constant, DataTypeImm, Function, PrimValue, ShapeExpr, StringImm, Var, as_dim
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -26,13 +30,17 @@ from baton._src.tir.expr import BinaryOp, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+from baton._src.values.shape import ShapeTuple
+
+_LEAVES = (ShapeExpr, PrimValue, StringImm, DataTypeImm)
 
 
 @dataclass(frozen=True)
 class BindParams(Pass):
-    """Bind parameters of the function `func_name`: by name or variable, arrays or constants.
+    """Bind parameters of the function `func_name`, by name or variable: to arrays or constants, and those that are no
+    tensors to a ShapeExpr (or ShapeTuple), PrimValue, StringImm or DataTypeImm.
 
-    Errors: `pass-parameter` for a name that no parameter (or more than one) has, `pass-shape` for an array that does
+    Errors: `pass-parameter` for a name that no parameter (or more than one) has, `pass-shape` for a value that does
     not fit the annotation.
     """
 
@@ -75,15 +83,8 @@ class BindSymbolicVars(Pass):
 
 def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
     """`function` without the parameters bound, their uses replaced by constants."""
-    replaced: dict[Any, Any] = {}
-    symbols: dict[Any, Any] = {}
-    for key, value in params.items():
-        param = _parameter(function, key)
-        constant = value if isinstance(value, Constant) else Constant(value)
-        if constant.struct_info_ is None:
-            constant = Constant(constant.data, constant_info(constant))
-        _match(param, constant, symbols)
-        replaced[param] = constant
+    replaced = {_parameter(function, key): _value_of(content) for key, content in params.items()}
+    symbols = _sizes(replaced)
     kept = [p for p in function.params if p not in replaced]
     changes: dict[str, Any] = {"params": tuple(kept), "struct_info_": None}
     count = function.attrs.get("num_input")
@@ -91,7 +92,10 @@ def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
         bound = sum(p in replaced for p in function.params[: int(count)])
         changes["attrs"] = {**function.attrs, "num_input": int(count) - bound}
     found = function.with_fields(**changes)
-    found = found.with_fields(body=substitute(function.body, replaced, notes=False))
+    if any(isinstance(value, ShapeExpr) for value in replaced.values()):
+        found = substitute(found, replaced)  # annotations may refer to them
+    else:
+        found = found.with_fields(body=substitute(function.body, replaced, notes=False))
     return bind_symbolic_vars(found, symbols) if symbols else found
 
 
@@ -136,26 +140,30 @@ def _parameter(function: Function, key: Any) -> Var:
     return found[0]
 
 
-def _match(param: Var, constant: Constant, symbols: dict[Any, Any]) -> None:
-    """Check a constant against a parameter's annotation and note the shape variables it fixes."""
-    info = param.struct_info_
-    if not isinstance(info, TensorStructInfo):
-        return
-    shape = constant.data.shape
-    dims = info.shape.values if isinstance(info.shape, ShapeExpr) else None
-    fits = info.dtype.is_void or info.dtype == constant.data.dtype
-    fits = fits and info.ndim in (-1, len(shape))
-    for dim, size in zip(dims or (), shape):
-        if isinstance(dim, TirVar):
-            fits = fits and symbols.setdefault(dim, size) == size
-        elif isinstance(dim, IntImm):
-            fits = fits and dim.value == size
-    if not fits:
-        raise fail(
-            "pass-shape",
-            f"a constant of shape {shape} and dtype {constant.data.dtype} does not fit the parameter "
-            f"{param.name_hint}, which is {info!r}",
-        )
+def _value_of(content: Any) -> Any:
+    """What a parameter is bound to, with its StructInfo."""
+    if isinstance(content, ShapeTuple):
+        content = ShapeExpr(content)
+    if not isinstance(content, (Constant, *_LEAVES)):
+        content = Constant(content)
+    if content.struct_info_ is None:
+        content = content.with_fields(struct_info_=info_of(content, Context()))
+    return content
+
+
+def _sizes(bound: Mapping[Var, Any]) -> dict[TirVar, Any]:
+    """The shape variables that the values of parameters fix; error `pass-shape` for one that does not fit."""
+    pairs = [(param.struct_info, value.struct_info) for param, value in bound.items()]
+    sizes = map_parameters(pairs)
+    prover = Analyzer()
+    for (param, value), (wanted, given) in zip(bound.items(), pairs):
+        fits = struct_info_base_check(substitute_info(wanted, sizes, prover), given, prover)
+        if fits is BaseCheckResult.FAIL_L0:
+            data = value.data if isinstance(value, Constant) else None
+            what = f"{given!r}" if data is None else f"a constant of shape {data.shape} and dtype {data.dtype}"
+            at = "".join(f", {v.name} = {getattr(d, 'value', d)}" for v, d in sizes.items())
+            raise fail("pass-shape", f"{what} does not fit the parameter {param.name_hint}, which is {wanted!r}{at}")
+    return sizes
 
 
 def _chosen_symbols(function: Function, binding_map: Mapping[Any, Any], used: set[Any]) -> dict[TirVar, Any]:
