@@ -73,6 +73,13 @@ class AtenNode:
         """Narrow floats as float32: squares and sums within an operator overflow in them, and lose their digits."""
         return self.graph.cast(x, FLOAT32) if x.dtype.is_float and x.dtype.bits < 32 else x
 
+    def computed(self, *operands: Value | Scalar) -> list[Value]:
+        """The operands in the dtype of the result. Of narrow floats in float32 where PyTorch has a number, or a wider
+        tensor without axes, of which they would hold nothing: 0 * -1e9 is 0 in float16, too."""
+        dtype = self.dtype
+        is_lost = dtype.is_float and dtype.bits == 16 and any(not _is_held(o, dtype) for o in operands)
+        return [self.tensor(o, FLOAT32 if is_lost else dtype) for o in operands]
+
     def promoted(self, *operands: Value | Scalar) -> list[Value]:
         """The operands as tensors of one dtype, chosen as PyTorch chooses it."""
         dtype = self.common_dtype(*operands)
@@ -114,6 +121,16 @@ class AtenNode:
             return tuple(range(rank))
         found = (dims,) if isinstance(dims, int) else tuple(dims)
         return tuple(self.axis(d, rank) for d in found) or tuple(range(rank))
+
+
+def _is_held(operand: Value | Scalar, dtype: DataType) -> bool:
+    """Whether a dtype of 16 bits rounds an operand, and does not make it infinite or nothing."""
+    if isinstance(operand, Value):
+        return bool(operand.rank) or not operand.dtype.is_float or operand.dtype.bits <= 16
+    if isinstance(operand, (PrimExpr, Real)):
+        return False
+    kept = float(np.asarray(operand).astype(dtype.numpy))
+    return kept == operand or abs(kept - operand) <= abs(operand) / 256 or operand != operand
 
 
 def _sample(operand: Value | Scalar) -> Any:

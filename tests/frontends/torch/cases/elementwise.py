@@ -60,6 +60,10 @@ BINARY: list[Case] = [
     ),
     (lambda x, y: (torch.atan2(x, y), torch.atan2(-x, -y), torch.angle(x), torch.angle((x * 4).int())), (X, Y)),
     (lambda h, x: (h + 1, h * x, (h + 1.5).dtype == torch.float16 and h), (X.half(), torch.tensor(2.0))),
+    (  # numbers that narrow floats do not hold
+        lambda h: ((1 - h) * -1e9, h / 1e5, h * torch.tensor(1e5), (h.bfloat16() / 1e39).float(), 70000 - h),
+        (B.half(),),
+    ),
     (lambda x: (x.type_as(x), x + torch.tensor([1.0, 2, 3, 4])), (X,)),
 ]
 

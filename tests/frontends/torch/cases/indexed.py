@@ -106,6 +106,8 @@ WITHOUT_AXES: list[Case] = [
             x.kthvalue(1)[1],
             x.median(0)[0],
             x.flip(0),
+            x.std(0, correction=0),
+            *torch.var_mean(x, -1, keepdim=True),
         ),
         (SCALAR, torch.tensor(2.0)),
     ),

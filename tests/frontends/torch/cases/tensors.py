@@ -13,6 +13,14 @@ MATRICES: list[Case] = [
     (lambda a, b: (torch.bmm(a, b), a @ b, torch.baddbmm(a @ b, a, b, beta=0.5, alpha=2)), (X, floats(2, 4, 5))),
     (lambda x, w, b: (functional.linear(x, w, b), functional.linear(x, w)), (X, floats(5, 4), floats(5))),
     (lambda c, a, b: (torch.addmm(c, a, b), torch.addmm(c, a, b, beta=0, alpha=3)), (floats(5), X[0], floats(4, 5))),
+    (  # products that narrow floats do not hold
+        lambda a: (
+            torch.addmm(a, a, a.T, alpha=0.001, beta=2),
+            torch.baddbmm(a[None], a[None], a.T[None], alpha=0.001),
+            torch.dot(a[0, :2], a[0, :2] * torch.tensor([1, -0.75]).half()),
+        ),
+        (torch.full((3, 3), 300.0).half(),),
+    ),
     (lambda a, b: (torch.dot(a, b), torch.outer(a, b), torch.einsum("i,j->ji", a, b)), (floats(4), floats(4, seed=2))),
     (lambda a, b: (torch.einsum("bij,jk->bik", a, b), torch.einsum("bij->b", a)), (X, floats(4, 5))),
     (lambda a, b: (torch.einsum("...ij,...j->i", a, b), torch.einsum("...i,...i->", a, a)), (X, floats(4))),
@@ -91,7 +99,13 @@ ORDERS: list[Case] = [
     (lambda x: (*x.sort(1), *x.sort(-1, descending=True), x.argsort(0), x.argsort(-1, descending=True)), (DISTINCT,)),
     (lambda x: (*x.topk(2), *x.topk(2, 1, largest=False), *torch.sort(x, stable=True)), (DISTINCT,)),
     (
-        lambda x: (x.median(), *x.median(-1), *x.kthvalue(2, 1), torch.bucketize(x, torch.tensor([3.0, 9.0, 20.0]))),
+        lambda x: (
+            x.median(),
+            *x.median(-1),
+            *torch.where(x > 0, x, torch.nan).median(-1),
+            *x.kthvalue(2, 1),
+            torch.bucketize(x, torch.tensor([3.0, 9.0, 20.0])),
+        ),
         (DISTINCT,),
     ),
 ]

@@ -42,8 +42,8 @@ def binary(op: str, logical: str | None = None) -> Converter:
     """`op` in the dtype of the result; `logical` is its meaning for bools."""
 
     def convert(node: AtenNode, x: Operand, y: Operand) -> Value:
-        a, b = (node.tensor(o, node.dtype) for o in (x, y))
-        return node.graph.call(logical if logical and node.dtype.is_bool else op, a, b)
+        found = node.graph.call(logical if logical and node.dtype.is_bool else op, *node.computed(x, y))
+        return node.graph.cast(found, node.dtype)
 
     return convert
 
@@ -81,11 +81,11 @@ def scaled(op: str) -> Converter:
 
     def convert(node: AtenNode, x: Operand, y: Operand, alpha: Scalar = 1, **given: Any) -> Value:
         alpha = given.get("alpha", alpha)
-        g, dtype = node.graph, node.dtype
-        a, b = (node.tensor(o, dtype) for o in (x, y))
+        g = node.graph
+        a, b, factor = node.computed(x, y, alpha)
         if not isinstance(alpha, int) or alpha != 1:
-            b = g.call("multiply", b, node.tensor(alpha, dtype))
-        return g.call("logical_or" if dtype.is_bool else op, a, b)
+            b = g.call("multiply", b, factor)
+        return g.cast(g.call("logical_or" if node.dtype.is_bool else op, a, b), node.dtype)
 
     return convert
 
@@ -99,11 +99,11 @@ def reverse_subtract(node: AtenNode, x: Operand, y: Operand, alpha: Scalar = 1) 
 def divide(node: AtenNode, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Value:
     """True division gives floats; `trunc` and `floor` keep integers."""
     g, dtype = node.graph, node.dtype
-    a, b = (node.tensor(o, dtype) for o in (x, y))
+    a, b = node.computed(x, y)
     if rounding_mode is None:
-        return g.call("divide", a, b)
+        return g.cast(g.call("divide", a, b), dtype)
     if dtype.is_float:
-        return _rounded_quotient(node, a, b, rounding_mode)
+        return g.cast(_rounded_quotient(node, a, b, rounding_mode), dtype)
     return g.call("trunc_divide" if rounding_mode == "trunc" else "floor_divide", a, b)
 
 
@@ -112,7 +112,7 @@ def _rounded_quotient(node: AtenNode, a: Value, b: Value, rounding_mode: str) ->
     g = node.graph
     if rounding_mode == "trunc":
         return g.call("trunc", g.call("divide", a, b))
-    quotient, rest = g.call("divide", a, b), remainder(node, a, b)
+    quotient, rest = g.call("divide", a, b), g.call("floor_mod", a, b)
     exact = g.call("round", g.call("divide", g.call("subtract", a, rest), b))
     endless = g.call("logical_or", g.call("equal", b, g.scalar(0, b)), g.call("isinf", b))
     return g.call("where", endless, _floor_of_endless(node, a, b, quotient), exact)

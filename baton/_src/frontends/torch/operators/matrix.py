@@ -35,11 +35,14 @@ def _by_rows(node: AtenNode, x: Value, weight: Value) -> Value:
     return product if x.rank == 2 else g.reshape(product, (*rows, node.sizes(weight)[0]))
 
 
-def _blend(node: AtenNode, c: Value, product: Value, beta: Scalar, alpha: Scalar) -> Value:
-    """beta * c + alpha * product"""
+def addmm(node: AtenNode, c: Value, a: Value, b: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
+    """beta * c + alpha * a b. A product of narrow floats is scaled before it is rounded to them."""
     g = node.graph
-    if not isinstance(alpha, (int, float)) or alpha != 1:
-        product = g.call("multiply", product, node.tensor(alpha, product.dtype))
+    if isinstance(alpha, (int, float)) and alpha == 1:
+        product = g.call("matmul", a, b)
+    else:
+        product = g.call("matmul", node.widened(a), node.widened(b))
+        product = g.cast(g.call("multiply", product, node.tensor(alpha, product.dtype)), node.dtype)
     if isinstance(beta, (int, float)) and beta == 0:
         return product
     if not isinstance(beta, (int, float)) or beta != 1:
@@ -47,16 +50,9 @@ def _blend(node: AtenNode, c: Value, product: Value, beta: Scalar, alpha: Scalar
     return g.call("add", product, c)
 
 
-def addmm(node: AtenNode, c: Value, a: Value, b: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
-    return _blend(node, c, node.graph.call("matmul", a, b), beta, alpha)
-
-
-def baddbmm(node: AtenNode, c: Value, a: Value, b: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
-    return _blend(node, c, node.graph.call("matmul", a, b), beta, alpha)
-
-
 def dot(node: AtenNode, a: Value, b: Value) -> Value:
-    return node.graph.call("sum", node.graph.call("multiply", a, b), axis=(0,), keepdims=False)
+    product = node.graph.call("multiply", node.widened(a), node.widened(b))
+    return node.graph.cast(node.graph.call("sum", product, axis=(0,), keepdims=False), node.dtype)
 
 
 def outer(node: AtenNode, a: Value, b: Value) -> Value:
@@ -127,7 +123,7 @@ def _row_by_row(node: AtenNode, x: Value, weight: Value, ends: Value) -> Value:
 MATRIX: dict[str, Converter] = {
     "aten.matmul.default": matmul, "aten.mm.default": matmul, "aten.bmm.default": matmul, "aten.mv.default": matmul,
     "aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm,
-    "aten.baddbmm.default": baddbmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
+    "aten.baddbmm.default": addmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
     "aten._grouped_mm.default": grouped, "transformers.grouped_mm_fallback.default": grouped,
     "aten.einsum.default": einsum,
 }  # fmt: skip

@@ -99,7 +99,7 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     """(variance or its root, mean), of narrow floats in float32"""
     g, x, axes = node.graph, node.widened(x), node.axes(dims, x.rank)
     count: Any = 1
-    for axis in axes:
+    for axis in axes if x.rank else ():
         count = node.sizes(x)[axis] * count
     mean = reduced(node, "mean", x, axes, True)
     centred = g.call("subtract", x, mean)

@@ -81,7 +81,7 @@ def kth(node: AtenNode, x: Value, k: Dim, dim: int, keepdim: bool) -> tuple[Valu
 
 
 def median(node: AtenNode, x: Value, dim: int, keepdim: bool) -> tuple[Value, Value]:
-    """The lower one of two; NaN, which is sorted behind all numbers, where there is one."""
+    """The lower one of two; the first NaN where there is one, which sorting puts behind all numbers."""
     if not x.rank:
         return x, node.graph.constant(0, "int64")
     g, axis = node.graph, node.axis(dim, x.rank)
@@ -89,9 +89,11 @@ def median(node: AtenNode, x: Value, dim: int, keepdim: bool) -> tuple[Value, Va
     ordered, places = sort(node, x, axis)
     found = [g.call("take", part, g.dims([(count - 1) // 2]), axis=axis) for part in (ordered, places)]
     if x.dtype.is_float:
-        last = [g.call("take", part, g.dims([count - 1]), axis=axis) for part in (ordered, places)]
-        unknown = g.call("isnan", last[0])
-        found = [g.call("where", unknown, a, b) for a, b in zip(last, found, strict=True)]
+        last = g.call("take", ordered, g.dims([count - 1]), axis=axis)
+        unknown = g.call("isnan", last)
+        first = g.call("argmax", g.cast(g.call("isnan", x), "int32"), axis=axis, keepdims=True)
+        instead = (last, g.cast(first, "int64"))
+        found = [g.call("where", unknown, a, b) for a, b in zip(instead, found, strict=True)]
     values, at = found if keepdim else (g.call("squeeze", part, axis=(axis,)) for part in found)
     return values, at
 
