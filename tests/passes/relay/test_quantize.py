@@ -141,12 +141,42 @@ def test_what_cannot_be_quantised_says_why() -> None:
         relay.quantize.quantize(function, {"w": np.ones((3, 4), "float32")})
 
 
+@pytest.mark.parametrize("mode", ["kl_divergence", "percentile"])
+def test_data_sets_reach_layers_in_lets_and_branches(mode: str) -> None:
+    """Guards collection: the values that a let binds are computed for main's inputs, wherever the let is."""
+    x, c, y, z = relay.var("x", shape=(2, 4)), relay.var("c", shape=(), dtype="bool"), relay.var("y"), relay.var("z")
+    inner = relay.Let(z, relay.exp(y), relay.nn.dense(z, weight(3, 4)))
+    branches = relay.If(c, inner, relay.nn.dense(y, weight(3, 4)))
+    function = relay.Function([x, c], relay.Let(y, relay.nn.dense(x, weight(4, 4)), branches))
+    inputs = {"x": np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4), "c": np.array(True)}
+    with relay.quantize.qconfig(**EVERY, calibrate_mode=mode):
+        quantized = relay.quantize.quantize(function, dataset=[inputs])
+    assert quantized.astext().count('out_dtype="int32"') == 3
+    wanted = evaluated(baton.IRModule.from_expr(function), *inputs.values())
+    np.testing.assert_allclose(evaluated(quantized, *inputs.values()), wanted, atol=0.05 * np.abs(wanted).max())
+
+
+def test_what_cannot_be_calibrated_says_why() -> None:
+    """Guards errors: layers that read what no data set for main gives, and weights without steps."""
+    p, x, f = relay.var("p", shape=(1, 4)), relay.var("x", shape=(1, 4)), relay.var("f")
+    inside = relay.Let(f, relay.Function([p], relay.nn.dense(p, weight(3, 4))), relay.Call(f, [x]))
+    with (
+        relay.quantize.qconfig(**EVERY, calibrate_mode="percentile"),
+        pytest.raises(DiagnosticError, match="a layer reads %p"),
+    ):
+        relay.quantize.quantize(relay.Function([x], inside), dataset=[{"x": np.ones((1, 4), "float32")}])
+    endless = relay.const(np.full((3, 4), np.inf, "float32"))
+    with relay.quantize.qconfig(**EVERY), pytest.raises(DiagnosticError, match="have no steps"):
+        relay.quantize.quantize(relay.Function([x], relay.nn.dense(x, endless)))
+
+
 def test_thresholds() -> None:
     """Guards the choice: powers of two, a share of the values, and outliers that cost more than they are worth."""
     normal = RNG.standard_normal(20_000).astype("float32")
     assert power_of_two(np.array([0.3, -0.6])) == 1.0
     assert power_of_two(np.zeros(3)) == 1.0
     assert percentile(np.arange(1001.0), 0.9) == 900.0
+    assert percentile(np.zeros(0)) == 1.0
     assert 2 < least_divergence(np.append(normal, 40.0)) < 8
     assert least_divergence(np.repeat([0.0, 0.25, 0.5, 1.0], 50)) == 1.0
     assert least_divergence(np.zeros(5)) == 1.0

@@ -18,9 +18,10 @@ from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.quantize.annotate import marks_of
 from baton._src.passes.relay.quantize.config import QConfig, current_qconfig
 from baton._src.passes.relay.quantize.thresholds import largest, least_divergence, percentile, power_of_two
+from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
-from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Function, Tuple
+from baton._src.relay.expressions import rewrite, walk, with_parts
+from baton._src.relay.nodes import Function, Let, Tuple
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -36,7 +37,8 @@ Runner = Callable[[IRModule], Callable[[Mapping[str, Any]], Sequence[AnyArray]]]
 class QuantizeCalibrate(Pass):
     """See the module. `runner` computes what a data set makes; modes that need none may leave it out.
 
-    Errors (`relay-quantize`): a mode that asks for a data set without one, or with an empty one.
+    Errors (`relay-quantize`): a mode that asks for a data set without one, or with an empty one, or for layers inside
+    of other functions; weights that are not finite.
     """
 
     opt_level: ClassVar[int] = 1
@@ -73,6 +75,8 @@ class QuantizeCalibrate(Pass):
 
 def _weight_threshold(mark: Any, config: QConfig) -> float:
     values = mark.args[0].data.data
+    if not np.isfinite(values).all():
+        raise fail("relay-quantize", "weights that are infinite, or no numbers, have no steps", span=mark.span)
     return power_of_two(values) if config.weight_scale == "power2" else largest(values)
 
 
@@ -98,15 +102,28 @@ def collect_stats(module: IRModule, dataset: Dataset, runner: Runner, chunk_by: 
 
 
 def _without_marks(function: Any) -> list[Any]:
-    """The values that are marked, as the function computes them without any marks."""
+    """The values that are marked, as the function computes them without any marks and lets. Error `relay-quantize`: one
+    that depends on the parameters of a function inside, or on what a match binds."""
+    order = walk(function)  # a let's value comes before its body, so before every use of the variable
+    bound = {n.var: n.value for n in order if isinstance(n, Let)}
     found: list[Any] = []
-
-    def rule(old: Any, new: Any) -> Any:
-        if not is_call(old, "simulated_quantize"):
-            return None
-        if old.attrs.kind == INPUT:
-            found.append(new.args[0])
-        return new.args[0]
-
-    rewrite(function, rule)
+    done: dict[Any, Any] = {}
+    for node in order:
+        if isinstance(node, Let):
+            made = done.get(node.body, node.body)
+        elif node in bound:
+            made = done.get(bound[node], bound[node])
+        else:
+            made = with_parts(node, done)
+        if is_call(node, "simulated_quantize"):
+            made = made.args[0]
+            if node.attrs.kind == INPUT:
+                found.append(made)
+        if made is not node:
+            done[node] = made
+    inner = set(free_vars(Tuple(found))).difference(function.params)
+    if inner:
+        names = ", ".join(sorted(f"%{v.name_hint}" for v in inner))
+        help = 'calibrate_mode="global_scale" needs no data; or inline the function'
+        raise fail("relay-quantize", f"a layer reads {names}, which a data set for main does not give", help=help)
     return found

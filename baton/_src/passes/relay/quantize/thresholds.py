@@ -34,6 +34,8 @@ def power_of_two(values: AnyArray) -> float:
 def percentile(values: AnyArray, share: float = 0.99999) -> float:
     """The magnitude that this fraction of the values does not exceed."""
     magnitudes = np.abs(values).reshape(-1)
+    if not magnitudes.size:
+        return largest(values)
     at = min(int(magnitudes.size * share), magnitudes.size - 1)
     found = float(np.partition(magnitudes, at)[at])
     return found if found > 0 else largest(values)
