@@ -65,6 +65,16 @@ def test_intrinsics_of_a_scripts_own() -> None:
     np.testing.assert_allclose(computed(mylog), np.log(X), rtol=1e-6)
 
 
+def test_rules_apply_to_what_rules_return() -> None:
+    """Guards calls inside of a replacement: they had no native code, or were computed as if there were no rule."""
+    outer = lambda op: tir.call_intrin("float32", "tir.inner", *op.args) + 1.0  # noqa: E731
+    tvm.ir.register_intrin_lowering("tir.outer", "llvm", f=outer)
+    tvm.ir.register_intrin_lowering("tir.inner", "llvm", f=lambda op: op.args[0] * 2.0)
+    np.testing.assert_allclose(computed(lambda x: tir.call_intrin("float32", "tir.outer", x)), 2 * X + 1)
+    tvm.ir.register_intrin_lowering("tir.exp", "llvm", f=lambda op: op + 1.0)
+    np.testing.assert_allclose(computed(te.exp), np.exp(X) + 1, rtol=1e-6)
+
+
 def test_rules_that_do_not_end_and_other_targets() -> None:
     tvm.ir.register_intrin_lowering("tir.sin", "cuda", f=lambda op: op.args[0])
     np.testing.assert_allclose(computed(te.sin), np.sin(X), rtol=1e-6)

@@ -14,7 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.filled_columns import FILLED
-from baton._src.ir.traverse import rewrite
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Call
 from baton._src.tir.intrinsics import OWN_INTRINSICS, own_intrinsic
@@ -53,35 +53,30 @@ def with_own_intrinsics(functions: Mapping[str, PrimFunc]) -> dict[str, PrimFunc
     return {name: rewrite(func, _lowered) for name, func in functions.items()}
 
 
-def _lowered(node: Any) -> Any:
-    """The replacement of a node; None if it stays."""
+def _lowered(node: Any, nested: int = 0) -> Any:
+    """The replacement of a node, in which calls are replaced as well (there are `nested` replacements around it); None
+    if it stays.
+    """
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return None
-    found: Any = node
-    for _ in range(_LONGEST):
-        rule = _rule(found)
-        if rule is None:
-            break
-        made = rule(found)
-        if made is None or made is found:  # the rule leaves this call alone
-            return found
-        if not isinstance(made, PrimExpr):
-            raise fail(
-                "tir-intrinsic",
-                f"the lowering rule of {node.op.name} returned {made!r}, not an expression",
-                kind=TypeError,
-            )
-        found = made
-    else:
-        raise fail(
-            "tir-intrinsic",
-            f"the lowering rule of {node.op.name} does not terminate: it returns a call of {node.op.name}",
-            span=node.span,
-        )
-    if found is node and node.op.name in OWN_INTRINSICS:
-        help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
-        raise fail("tir-intrinsic", f"the intrinsic {node.op.name} has no lowering rule", span=node.span, help=help)
-    return found
+    rule = _rule(node)
+    if rule is None:
+        if node.op.name in OWN_INTRINSICS:
+            help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
+            raise fail("tir-intrinsic", f"the intrinsic {node.op.name} has no lowering rule", span=node.span, help=help)
+        return None
+    made = rule(node)
+    if made is None or made is node:  # the rule leaves this call alone
+        return None
+    name = node.op.name
+    if not isinstance(made, PrimExpr):
+        message = f"the lowering rule of {name} returned {made!r}, not an expression"
+        raise fail("tir-intrinsic", message, kind=TypeError)
+    if nested == _LONGEST:
+        message = f"the lowering rule of {name} does not terminate: it returns a call of {name}"
+        raise fail("tir-intrinsic", message, span=node.span)
+    known = set(post_order(node))  # operands are lowered
+    return rewrite(made, lambda part: None if part in known else _lowered(part, nested + 1))
 
 
 def _rule(node: Any) -> Rule | None:
