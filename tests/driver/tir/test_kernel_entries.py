@@ -95,6 +95,48 @@ def test_kernels_that_do_more_are_not_called_in_expressions() -> None:
         tvm.build(Busy, target="llvm")
 
 
+def test_kernels_called_in_expressions_may_read_buffers() -> None:
+    """Guards elements that a kernel returns: the buffer was unknown where the kernel is called."""
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = Module.last(A.data, i)
+
+        @T.prim_func(private=True)
+        def last(A: T.Buffer((4,), "float32"), i: T.int32) -> T.float32:
+            return A[3 - i]
+
+    given, found = tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.empty((4,))
+    tvm.build(Module, target="llvm")(given, found)
+    assert found.numpy().tolist() == [3, 2, 1, 0]
+
+
+def test_arguments_of_kernels_called_in_expressions_are_what_they_take() -> None:
+    @I.ir_module
+    class Short:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            A[0] = Short.sum(1.0)
+
+        @T.prim_func(private=True)
+        def sum(a: T.float32, b: T.float32) -> T.float32:
+            return a + b
+
+    with pytest.raises(DiagnosticError, match="sum takes 2 arguments, 1 are given"):
+        tvm.build(Short, target="llvm")
+
+
+def test_modules_without_kernels_are_not_built() -> None:
+    """Guards functions of Relay, of which an empty module was made."""
+    v = tvm.relay.var("v", shape=(2,))
+    with pytest.raises(DiagnosticError, match="no kernels to build"):
+        tvm.build(tvm.IRModule.from_expr(tvm.relay.Function([v], v)), target="llvm")
+    assert not tvm.build(tvm.IRModule(), target="llvm").kernels
+
+
 def test_kernels_that_call_each_other_are_refused() -> None:
     """Guards against looking for what they return for ever."""
 

@@ -74,7 +74,10 @@ def build(
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target, target_host)
     if _is_relax(inputs):
         return relax_build(inputs, found)
-    lowered = with_added_passes(_functions(inputs, _unbound(args, binds), name))
+    given = _functions(inputs, _unbound(args, binds), name)
+    if not given and isinstance(inputs, IRModule) and inputs.functions:
+        raise fail("api", "the module has no kernels to build", help="functions of Relay are built by relay.build")
+    lowered = with_added_passes(given)
     functions = {symbol: as_scheduled(func) for symbol, func in lowered.items()}
     symbols = {str(f.attrs["global_symbol"]): n for n, f in functions.items() if f.attrs.get("global_symbol", n) != n}
     _require_sound(functions)

@@ -83,6 +83,28 @@ def _returned(node: Any) -> PrimExpr | None:
             return None
 
 
+def _arguments(callee: PrimFunc, call: Call) -> dict[Any, Any]:
+    """What the variables of a kernel stand for in a call of it, pointers of its buffers among them; `DiagnosticError`
+    (`kernel-call`) for other arguments than its parameters are.
+    """
+    given: dict[Any, Any] = {}
+    if len(call.args) != len(callee.params):
+        message = f"{call.op.name_hint} takes {len(callee.params)} arguments, {len(call.args)} are given"
+        raise fail("kernel-call", message, span=call.span)
+    for param, argument in zip(callee.params, call.args):
+        buffer = callee.buffer_map.get(param)
+        if buffer is None:
+            given[param] = ops.cast(param.dtype, argument)
+            continue
+        sizes = [n for n in post_order((buffer.shape, buffer.strides)) if isinstance(n, Var)]
+        if sizes or not isinstance(argument, Var) or argument.dtype != HANDLE:
+            help = "pass a buffer's pointer (A.data) for one of constant sizes, or call the kernel as a statement"
+            message = f"{call.op.name_hint} is called in an expression with {argument} for its buffer {buffer.name}"
+            raise fail("kernel-call", message, span=call.span, help=help)
+        given[buffer.data] = argument
+    return given
+
+
 def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
     """Calls of kernels in expressions become what these return; `DiagnosticError` (`kernel-call`) for those that do
     more than return an expression of their parameters, and (`codegen-recursion`) for those that call each other."""
@@ -100,8 +122,7 @@ def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
                 span=node.span,
                 help="let it write into a buffer that it is given, and call it as a statement",
             )
-        given = {p: ops.cast(p.dtype, a) for p, a in zip(callee.params, node.args, strict=True)}
-        return rewrite(substitute(returned, given), rule)  # the arguments may be calls, too
+        return rewrite(substitute(returned, _arguments(callee, node)), rule)  # the arguments may be calls, too
 
     for symbol in callees_first({name: calls_of(func) for name, func in functions.items()}):
         done[symbol] = functions[symbol].with_fields(body=rewrite(functions[symbol].body, rule))
