@@ -80,6 +80,16 @@ def test_a_second_time_it_is_loaded(builds: list[str], tmp_path: Path) -> None:
     assert compile_model(path).executable.facts["schedules"]
 
 
+def test_what_is_no_shape_or_array_is_judged_by_the_reader(builds: list[str], tmp_path: Path) -> None:
+    """Guards errors of Python's and PyTorch's while the key is made."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model().SerializeToString())
+    with pytest.raises(DiagnosticError, match="the shape of 'x' is a list of dims, got 3"):
+        compile_model(path, shapes={"x": 3})
+    torch = pytest.importorskip("torch")
+    assert result(path, params={"w": torch.nn.Parameter(2 * torch.eye(64))}) == 2.0
+
+
 def test_what_matters_is_in_the_key(builds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards against stale programs: contents, options, shapes, values, target and baton's source."""
     path = tmp_path / "m.onnx"

@@ -91,6 +91,15 @@ def test_numbers_of_threads_of_a_call(floats: Model, wanted: Any) -> None:
         floats.profile([GIVEN], num_threads=wanted)
 
 
+def test_arrays_in_order_are_counted(floats: Model) -> None:
+    """Guards one too many, which was an error of a tuple's."""
+    for wrong in ([], [GIVEN, GIVEN]):
+        for call in (floats.run_arrays, floats.profile, lambda arrays: floats(*arrays)):
+            with pytest.raises(DiagnosticError, match=f"takes 1 inputs .*; {len(wrong)} given"):
+                call(wrong)
+    assert floats.run({"x": GIVEN}, num_threads=np.int64(1))[0].tolist() == [2, 4, 6]
+
+
 def test_copies_share_the_code_and_pickles_are_refused(floats: Model) -> None:
     """Guards programs that copy objects holding a model (an error of ctypes), and pools of processes."""
     for again in (copy.copy(floats), copy.deepcopy({"model": floats})["model"]):

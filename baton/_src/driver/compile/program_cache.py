@@ -36,6 +36,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError
 from baton._src.support.file_digest import known_digest
 from baton._src.support.source_fingerprint import source_fingerprint
+from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray
 
 FORMAT = "1"
@@ -160,17 +161,22 @@ def _state(path: Path) -> _State:
 
 
 def _given_text(shapes: Mapping[str, Any] | None, params: Mapping[str, Any] | None) -> str | None:
-    """Shapes and bound values by content; None if there is something else than sizes, names and arrays."""
+    """Shapes and bound values by content; None if there is something else than sizes, names and arrays, which whoever
+    reads the model judges.
+    """
     parts: list[Any] = []
     for name, dims in sorted((shapes or {}).items()):
-        if not all(isinstance(d, (int, str)) for d in dims):
+        if not isinstance(dims, (list, tuple)) or not all(isinstance(d, (int, str)) for d in dims):
             return None
         parts.append((name, tuple(dims)))
     for name, value in sorted((params or {}).items()):
-        array = np.asarray(value)
-        if array.dtype.hasobject:
+        try:
+            array = from_host(value)
+        except BatonError:
             return None
-        parts.append((name, str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest()))
+        if not isinstance(array, NDArray):
+            return None
+        parts.append((name, str(array.dtype), array.shape, hashlib.sha256(array.data.tobytes()).hexdigest()))
     return repr(parts)
 
 

@@ -43,8 +43,8 @@ class KernelFacts:
 
 def _threads(given: Any) -> int | None:
     """The requested number of threads, None for all cores."""
-    if given is None or (isinstance(given, int) and given >= 1):
-        return given
+    if given is None or (isinstance(given, (int, np.integer)) and given >= 1):
+        return None if given is None else int(given)
     hint = f"target={given!r}" if isinstance(given, str) else "None takes all cores"
     raise fail("api", f"num_threads must be an integer of at least 1, got {given!r}", help=hint)
 
@@ -122,14 +122,18 @@ class Model:
 
     def __call__(self, *arrays: Any, num_threads: int | None = None) -> list[Any]:
         """The outputs for the inputs in order."""
-        if len(arrays) != len(self._names):
-            names = ", ".join(self._names)
-            raise fail("argument-count", f"the model takes {len(self._names)} inputs ({names}); {len(arrays)} given")
+        self._check_count(arrays)
         return self._run(arrays, num_threads)
 
     def run_arrays(self, arrays: Sequence[AnyArray]) -> list[Any]:
         """The outputs for NumPy arrays in order: the fastest way to call a model."""
+        self._check_count(arrays)
         return self._run(arrays, None)
+
+    def _check_count(self, arrays: Sequence[Any]) -> None:
+        if len(arrays) != len(self._names):
+            names = ", ".join(self._names)
+            raise fail("argument-count", f"the model takes {len(self._names)} inputs ({names}); {len(arrays)} given")
 
     def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[Any]:
         if self._border is None:
@@ -194,6 +198,7 @@ class Model:
     @contextmanager
     def entered(self, given: Sequence[Any]) -> Iterator[tuple[NDArray, ...]]:
         """The inputs in order as the executable's function takes them; within the block it may be called on them."""
+        self._check_count(given)
         inside, strings = (given, StringTable({})) if self._border is None else self._border.enter(given)
         with using_strings(strings):
             yield tuple(NDArray(self._as_array(a, i)) for i, a in enumerate(inside))
