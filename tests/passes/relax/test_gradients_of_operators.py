@@ -145,3 +145,15 @@ def test_transposed_convolutions_into_another_layout() -> None:
     module = program([tensor("x", 1, 2, 3, 3), tensor("w", 2, 4, 2, 2)], build)
     with pytest.raises(DiagnosticError, match="for one group with channels first only"):
         Gradient("main")(module)
+
+
+def test_new_elements_of_a_buffer_may_be_any_number() -> None:
+    """What fell out was padded by their number, which had to be known."""
+    definition = CATALOGUE.get("nn.fifo_buffer")
+
+    def build(b: Any, x: Any, y: Any) -> Any:
+        return R.sum(b.emit(R.tanh(b.emit(Maker("relax", definition, CATALOGUE)(x, y, axis=1)))))
+
+    module = program([tensor("x", 2, dim()), tensor("y", 2, 5)], build)
+    to_x, to_y = check_gradient(module, arrays((2, 3), (2, 5)))
+    assert (to_x.shape, to_y.shape) == ((2, 3), (2, 5))

@@ -76,11 +76,10 @@ def gradient(b: Any, args: Any, a: FifoAttrs, out: Any, grad: Any) -> list[Any]:
     """The end goes to the data, the rest to what has moved up; what fell out has none."""
     data, buffer = (named_dims(v.struct_info, "nn.fifo_buffer") for v in args)
     axis = from_front(a.axis, len(buffer))
-    new, kept = data[axis], buffer[axis]
-    border = [width for i in range(len(buffer)) for width in (new if i == axis else 0, 0)]
-    to_data = b.op("strided_slice", grad, (axis,), (kept - new,), (kept,))
-    rest = b.op("strided_slice", grad, (axis,), (0,), (kept - new,))
-    return [to_data, b.op("nn.pad", rest, pad_width=border)]
+    old = buffer[axis] - data[axis]
+    to_data = b.op("strided_slice", grad, (axis,), (old,), (buffer[axis],))
+    rest = b.op("strided_slice", grad, (axis,), (0,), (old,))
+    return [to_data, b.op("concat", b.tuple(b.full_like(args[0], 0), rest), axis=axis)]
 
 
 FIFO_BUFFER = OpDef(
