@@ -29,6 +29,7 @@ from baton._src.passes.relax.fusion.inline_scalar_arguments import InlineScalarA
 from baton._src.passes.relax.fusion.name_sizes import NameSizes
 from baton._src.passes.relax.layouts.block_channels import BlockChannels
 from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
+from baton._src.passes.relax.layouts.sampled_channels_last import SampledChannelsLast
 from baton._src.passes.relax.layouts.turned_resizes import TurnedResizes
 from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.machine.compute_prim_value import ComputePrimValue
@@ -86,6 +87,7 @@ def simplify() -> Pipeline:
         VolumesAsImages(),  # slices of videos, which may be in blocks then
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         TurnedResizes(),  # of images that are in no blocks
+        SampledChannelsLast(),  # ... whose pixels are vectors else
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right

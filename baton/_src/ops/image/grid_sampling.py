@@ -1,6 +1,6 @@
 """Images read at computed points: image.grid_sample.
 
-data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1].
+data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1]. Channels may be last.
 
 Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the
 reflection. With `align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed
@@ -32,6 +32,8 @@ from baton._src.values.dtype import DataType
 
 CUBIC_ALPHA = -0.75
 METHODS = ("nearest", "bilinear", "bicubic")
+LAYOUTS = ("NCHW", "NCDHW", "NHWC", "NDHWC")
+"""TVM has the first two."""
 PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -40,16 +42,30 @@ class GridSampleAttrs(Attrs):
     """The interpolation method, and the value outside the image."""
 
     method: str = attr("bilinear", "nearest, bilinear or bicubic")
-    layout: str = attr("NCHW", "NCHW or NCDHW")
+    layout: str = attr("NCHW", "NCHW or NCDHW, or with the channels last")
     padding_mode: str = attr("zeros", "zeros, border or reflection")
     align_corners: bool = attr(True, "-1 and 1 are the centres of the outer pixels, else their outer edges")
+
+    @property
+    def channels(self) -> int:
+        """The axis of the channels."""
+        return self.layout.index("C")
+
+    def joined(self, outer: tuple[Any, Any], places: Sequence[Any]) -> tuple[Any, ...]:
+        """Image, channel and places in the order of the layout."""
+        image, channel = outer
+        return (image, channel, *places) if self.channels == 1 else (image, *places, channel)
+
+    def places_of(self, shape: Sequence[Any]) -> tuple[Any, ...]:
+        """The spatial ones of the axes."""
+        return tuple(dim for axis, dim in enumerate(shape) if axis not in (0, self.channels))
 
 
 def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     """The data's batch and channels, the grid's extents."""
     x, grid, a = call.tensor(0), call.tensor(1), call.attrs
-    if a.layout not in ("NCHW", "NCDHW"):
-        call.fail(f"layout must be NCHW or NCDHW, got {a.layout!r}", code="op-attribute")
+    if a.layout not in LAYOUTS:
+        call.fail(f"layout must be {', '.join(LAYOUTS[:-1])} or {LAYOUTS[-1]}, got {a.layout!r}", code="op-attribute")
     if a.method not in METHODS or a.padding_mode not in PADDINGS:
         call.fail(f"method {a.method!r} or padding_mode {a.padding_mode!r} is unknown", code="op-attribute")
     rank = len(a.layout)
@@ -64,11 +80,12 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     same = DimMath(call.prover)
     if same.equal(grid.shape[1], rank - 2) is False or same.equal(x.shape[0], grid.shape[0]) is False:
         call.fail(
-            f"data {show_shape(x.shape)} and grid {show_shape(grid.shape)} must be (b, c, ...) and (b, {rank - 2}, ...)"
+            f"data {show_shape(x.shape)} ({a.layout}) and grid {show_shape(grid.shape)} (b, {rank - 2}, ...) do not fit"
         )
-    if 0 in x.shape[2:] and 0 not in grid.shape:
+    if 0 in a.places_of(x.shape) and 0 not in grid.shape:
         call.fail(f"data {show_shape(x.shape)} has no elements that the grid {show_shape(grid.shape)} could sample")
-    return TensorInfo((*x.shape[:2], *grid.shape[2:]), x.dtype, vdevice=x.vdevice)
+    shape = a.joined((x.shape[0], x.shape[a.channels]), grid.shape[2:])
+    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
 @dataclass(frozen=True)
@@ -165,47 +182,48 @@ def cubic_weights(f: Numbers, t: Any) -> list[Any]:
 def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
     """A weighted sum of the pixels around the point."""
     x, grid = inputs
-    spatial, wide = x.ndim - 2, weighed_in(x, grid)
+    extents, wide = a.places_of(x.shape), weighed_in(x, grid)
     te = te_numbers(wide)
 
-    def body(b: Any, c: Any, *o: Any) -> Any:
+    def body(*indices: Any) -> Any:
+        b, c, o = indices[0], indices[a.channels], a.places_of(indices)
         axes = []
-        for axis in range(spatial):
-            u = k.cast(wide, grid(b, k.index(spatial - 1 - axis), *o))
-            extent = x.shape[2 + axis]
+        for axis, extent in enumerate(extents):
+            u = k.cast(wide, grid(b, k.index(len(extents) - 1 - axis), *o))
             axes.append(taps(te, place(te, u, k.index(extent), a.align_corners), k.index(extent), a))
         total: Any = None
         for combination in itertools.product(*axes):
             weight = combination[0][1]
             for _, w in combination[1:]:
                 weight = weight * w
-            value = _read(x, (b, c), [pixel for pixel, _ in combination], wide) * weight
+            value = _read(x, a, (b, c), [pixel for pixel, _ in combination], wide) * weight
             total = value if total is None else total + value
         return k.cast(out.dtype, total)
 
     return k.compute(out.shape, body, "grid_sample")
 
 
-def _read(x: k.Tensor, outer: Sequence[Any], pixels: Sequence[Any], wide: str) -> Any:
+def _read(x: k.Tensor, a: GridSampleAttrs, outer: tuple[Any, Any], pixels: Sequence[Any], wide: str) -> Any:
     """The pixel in the dtype `wide`, that of the coordinates too; zero outside, and where a coordinate is NaN.
 
     Coordinates are compared as the floats they are: a vector holds twice as many of them as of indices.
     """
     tests: list[Any] = []
     places = []
-    for pixel, dim in zip(pixels, x.shape[2:]):
+    for pixel, dim in zip(pixels, a.places_of(x.shape)):
         last = k.index(dim) - k.index(1)
         is_inside = k.all_of([tir.GE(pixel, k.const(0.0, wide)), tir.LE(pixel, k.cast(wide, last))])
         tests.append(is_inside)
         # The largest of sizes are no floats: the last pixel may have been rounded up.
         places.append(k.minimum(k.cast("int64", k.select(is_inside, pixel, k.const(0.0, wide))), last))
-    return k.select(k.all_of(tests), k.cast(wide, x(*outer, *places)), k.const(0.0, wide))
+    return k.select(k.all_of(tests), k.cast(wide, x(*a.joined(outer, places))), k.const(0.0, wide))
 
 
 def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
     """The same sum over whole arrays."""
     wide = weighed_in(*inputs)
     x, grid, numbers = inputs[0].astype(wide), inputs[1].astype(wide), array_numbers(wide)
+    x = np.moveaxis(x, a.channels, 1)
     extents = x.shape[2:]
     axes = [
         taps(numbers, place(numbers, grid[:, len(extents) - 1 - n], e, a.align_corners), e, a)
@@ -222,7 +240,7 @@ def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
             where.append(np.clip(np.nan_to_num(pixel), 0, extent - 1).astype(int))
         values = np.moveaxis(x, 1, -1)[(batch, *where)] * (weight * valid)[..., None]
         total += np.moveaxis(values, -1, 1)
-    return convert(total, DataType(inputs[0].dtype))
+    return convert(np.ascontiguousarray(np.moveaxis(total, 1, a.channels)), DataType(inputs[0].dtype))
 
 
 def _cases() -> tuple[Sample, ...]:
@@ -239,6 +257,12 @@ def _cases() -> tuple[Sample, ...]:
         Sample(
             (Arr((1, 2, 3, 4, 5)), Arr((1, 3, 2, 3, 4), low=-1.2, high=1.2)),
             GridSampleAttrs(layout="NCDHW"),
+            rtol=1e-3,
+            atol=1e-4,
+        ),
+        Sample(
+            (Arr((2, 5, 6, 3)), Arr((2, 2, 4, "n"), low=-1.7, high=1.7)),
+            GridSampleAttrs(layout="NHWC"),
             rtol=1e-3,
             atol=1e-4,
         ),
@@ -260,6 +284,7 @@ GRID_SAMPLE = OpDef(
     reference=reference_sample,
     gradient=NotApplicable("not offered"),
     fusion=Fusion.INJECTIVE,
+    kernel_fusion=lambda a: Fusion.OUT_ELEMWISE_FUSABLE,  # pixels that several points weigh are computed once
     samples=_cases,
     summary="Sample images at the points of a grid.",
 )
