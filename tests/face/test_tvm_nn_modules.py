@@ -196,6 +196,47 @@ def test_layers_and_operators() -> None:
     assert weights["back.weight"].shape == (4, 2, 2)
 
 
+class Images(nn.Module):
+    def __init__(self, last: bool) -> None:
+        self.last = last
+        self.image = nn.Conv2D(4, 6, (3, 2), groups=2, data_layout="NHWC" if last else "NCHW")
+        self.space = nn.Conv3D(6, 3, 1, data_layout="NDHWC" if last else "NCDHW")
+
+    def forward(self, x: nn.Tensor) -> Any:
+        y = self.image(op.permute_dims(x, [0, 2, 3, 1]) if self.last else x)
+        z = op.gelu(self.space(op.unsqueeze(y, 1 if self.last else 2)), "none")
+        return op.permute_dims(z, [0, 4, 1, 2, 3]) if self.last else z
+
+
+def test_weights_have_their_channels_first_whatever_the_layout() -> None:
+    """Guards that states of a model fit it, as in TVM: weights of channels that come last were another shape."""
+    x = np.random.default_rng(0).normal(size=(1, 4, 6, 5)).astype("float32")
+    (last, weights), (first, same) = (
+        run(Images(k), {"x": nn.spec.Tensor(x.shape, "float32")}, x) for k in (True, False)
+    )
+    assert [w.shape for w in weights.values()] == [w.shape for w in same.values()]
+    np.testing.assert_allclose(last.numpy(), first.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Steps(nn.Module):
+    def __init__(self) -> None:
+        self.steps, self.line = nn.Timesteps(4), nn.Linear(4, 2)
+
+    def forward(self, x: nn.Tensor) -> Any:
+        return self.line(self.steps(x))
+
+
+def test_embeddings_of_steps_have_the_default_dtype() -> None:
+    """Guards models of float16, whose next layer refused them; dims of placeholders may be names."""
+    nn.core.set_default_dtype("float16")
+    try:
+        module, _ = Steps().export_tvm({"forward": {"x": nn.spec.Tensor((3,), "int32")}})
+    finally:
+        nn.core.set_default_dtype("float32")
+    assert str(module["forward"].ret_struct_info.dtype) == "float16"
+    assert nn.Tensor.placeholder(["n", 4], "float32").shape[1] == 4
+
+
 class Kernels(nn.Module):
     def forward(self, x: nn.Tensor) -> Any:
         same = nn.Tensor.placeholder(x.shape, "float32")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.nn.tensor import Tensor, emit
+from baton._src.frontends.nn.tensor import Tensor, default_dtype, emit
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops.builders import RELAX
 from baton._src.relax.literals import const
@@ -38,7 +38,7 @@ def get_timestep_embedding(
     x: Tensor, embedding_dim: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1, scale: float = 1,
     max_period: int = 10000, name: str = "get_timestep_embedding",
 ) -> Any:  # fmt: skip
-    """Sines and cosines of the steps in `x` at frequencies that fall from 1 to 1 / max_period."""
+    """Sines and cosines of the steps in `x` at frequencies that fall from 1 to 1 / max_period, in the default dtype."""
     half = embedding_dim // 2
     exponents = np.arange(half, dtype="float32") * np.float32(-math.log(max_period) / (half - downscale_freq_shift))
     frequencies = const(np.exp(exponents)[None, :], "float32")
@@ -50,4 +50,4 @@ def get_timestep_embedding(
     found = _RELAX.concat(waves[::-1] if flip_sin_to_cos else waves, axis=-1)
     if embedding_dim % 2:
         found = _RELAX.nn.pad(found, (0, 0, 0, 1))
-    return emit(found, name)
+    return emit(found if default_dtype() == "float32" else _RELAX.astype(found, dtype=default_dtype()), name)

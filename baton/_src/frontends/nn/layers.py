@@ -145,7 +145,7 @@ class Conv1D(_Convolution):
 
 
 class Conv2D(_Convolution):
-    """A two-dimensional convolution; weight (out, in / groups, height, width), in NHWC (out, height, width, in)."""
+    """A two-dimensional convolution; weight (out, in / groups, height, width), whatever the layout of the data."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -154,9 +154,7 @@ class Conv2D(_Convolution):
         sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         self._describe(in_channels, out_channels, sizes, stride, padding, dilation, groups)
         self.data_layout = data_layout
-        inner = in_channels // groups
-        first = data_layout == "NCHW"
-        self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
+        self._weights((out_channels, in_channels // groups, *sizes), bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
         """(batch, in_channels, height, width) -> (batch, out_channels, height', width'), or in `data_layout`."""
@@ -165,7 +163,7 @@ class Conv2D(_Convolution):
 
 
 class Conv3D(_Convolution):
-    """A three-dimensional convolution; weight (out, in / groups, depth, height, width)."""
+    """A three-dimensional convolution; weight (out, in / groups, depth, height, width), as in `Conv2D`."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -174,9 +172,7 @@ class Conv3D(_Convolution):
         sizes = (kernel_size,) * 3 if isinstance(kernel_size, int) else tuple(kernel_size)
         self._describe(in_channels, out_channels, sizes, stride, padding, dilation, groups)
         self.data_layout = data_layout
-        inner = in_channels // groups
-        first = data_layout == "NCDHW"
-        self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
+        self._weights((out_channels, in_channels // groups, *sizes), bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
         """(batch, in_channels, depth, height, width) -> (batch, out_channels, ...), or in `data_layout`."""

@@ -59,7 +59,7 @@ less, less_equal, greater, greater_equal, equal, not_equal = (
 
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
     """GELU; `approximate="tanh"` by its formula with tanh."""
-    if approximate not in (None, "tanh"):
+    if approximate not in (None, "none", "tanh"):
         raise KeyError(f"unknown approximation of GELU: {approximate!r}")
     build = _RELAX.nn.gelu_tanh if approximate == "tanh" else _RELAX.nn.gelu
     found: Tensor = emit(build(x._expr), name)
@@ -147,7 +147,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take"
 
 def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
     """Convert the elements to a dtype."""
-    return x.astype(dtype)
+    return x if x.dtype == dtype else emit(_RELAX.astype(x._expr, dtype=dtype), name)
 
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Any:
@@ -216,13 +216,9 @@ def group_norm(
 def _convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, layout: str, options: dict[str, Any], name: str
 ) -> Any:
-    """A convolution of one, two or three axes, plus the bias of each channel."""
-    kernel = layout.replace("N", "O").replace("C", "I")
-    if "output_padding" in options:
-        path, kernel = f"nn.conv{x.ndim - 2}d_transpose", layout.replace("N", "I").replace("C", "O", 1)
-    else:
-        path = f"nn.conv{x.ndim - 2}d"
-    found = RELAX.find(path)(x._expr, weight._expr, data_layout=layout, kernel_layout=kernel, **options)
+    """A convolution of one, two or three axes, plus the bias of each channel. Weights have their channels first."""
+    path = f"nn.conv{x.ndim - 2}d" + ("_transpose" if "output_padding" in options else "")
+    found = RELAX.find(path)(x._expr, weight._expr, data_layout=layout, **options)
     if bias is not None:
         places = [-1 if letter == "C" else 1 for letter in layout]
         found = _RELAX.add(found, _RELAX.reshape(bias._expr, places))

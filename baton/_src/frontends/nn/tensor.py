@@ -61,8 +61,8 @@ class Tensor:
 
     @staticmethod
     def placeholder(shape: Any, dtype: str, name: str = "tensor") -> Tensor:
-        """A new variable of this shape and dtype."""
-        return Tensor(_expr=Var(name, TensorStructInfo(list(shape), dtype)))
+        """A new variable of this shape and dtype; a string is a dim of that name."""
+        return Tensor(_expr=Var(name, TensorStructInfo(_dims(shape), dtype)))
 
     def __repr__(self) -> str:
         return f'Tensor({self.shape}, "{self.dtype}")'
@@ -166,7 +166,7 @@ class Parameter(Tensor):
     """A weight: a variable of every exported function, with a value once `data` is set."""
 
     def __init__(self, shape: Any, dtype: str | None = None) -> None:
-        self._shape = [tir.Var(d, "int64") if isinstance(d, str) else d for d in shape]
+        self._shape = _dims(shape)
         self._data: NDArray | None = None
         self.attrs: dict[str, Any] = {}
         super().__init__(_expr=Var("param", TensorStructInfo(self._shape, dtype or default_dtype())))
@@ -201,6 +201,10 @@ class Parameter(Tensor):
 
 
 _RELAX: Any = RELAX
+
+
+def _dims(shape: Any) -> list[Any]:
+    return [tir.Var(d, "int64") if isinstance(d, str) else d for d in shape]
 
 
 def emit(expr: Any, name: str) -> Any:
