@@ -28,6 +28,7 @@ ADD = """
                 vi, vj = T.axis.remap("SS", [i, j])
                 out[vi, vj] = x[vi, vj] + packed[vi, vj]
 """
+SECOND = COPY.replace("packed[", "second[").replace('"pack"', '"again"')
 X, W, PACKED, OUT = (f'{n}: T.Buffer((4, 4), "float32")' for n in ("x", "w", "packed", "out"))
 MARK = 'T.block_attr({"meta_schedule.layout_rewrite_preproc": True})'
 MEMORY = '        packed = T.alloc_buffer((4, 4), "float32")'
@@ -89,3 +90,35 @@ def test_what_is_marked_only_copies_a_parameter() -> None:
         SplitLayoutRewritePreproc()(
             marked(COPY.format(mark=MARK).replace("T.reads(w[vi, vj])", "T.reads(w[vi, vj], x[vi, vj])"))
         )
+
+
+@pytest.mark.parametrize(
+    ("again", "sum_of"),
+    [
+        ("", "packed[vi, vj] + w[vi, vj]"),
+        (SECOND.replace("w[", "x["), "packed[vi, vj] + second[vi, vj] * T.float32(2)"),
+        (SECOND, "packed[vi, vj] + second[vi, vj] + x[vi, vj] * T.float32(3)"),
+    ],
+)
+def test_several_copies_and_weights_that_are_read_as_they_are_too(again: str, sum_of: str) -> None:
+    """The rest had no parameter for a weight that it read itself, nor for the first of two copies."""
+    memory = MEMORY + "\n" + MEMORY.replace("packed", "second")
+    add = ADD.replace("x[vi, vj] + packed[vi, vj]", sum_of)
+    body = memory + COPY.format(mark=MARK) + again.format(mark=MARK) + add
+    before = load(kernel("k", f"{X}, {W}, {OUT}", body), main("gv = " + CALL.format(name="k", args="x, w")))
+    after = SplitLayoutRewritePreproc()(before)
+    assert {v.name_hint for v in after.functions} == {"main", "k_weight_prepack", "k_prepacked"}
+    assert [d.render() for d in well_formed(after)] == []
+    x, w = np.arange(32, dtype="float32").reshape(2, 4, 4)
+    results = [Interpreter(m)["main"](x, w).numpy() for m in (before, after)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_copies_into_results_or_of_them_are_refused() -> None:
+    """The rest wrote a result that was not its own, or read one before it was written."""
+    for copy in (COPY.replace("packed[", "out["), COPY.replace("w[", "out[")):
+        with pytest.raises(DiagnosticError, match="into a buffer of the kernel"):
+            SplitLayoutRewritePreproc()(marked(copy.format(mark=MARK)))
+    once_more = COPY.replace("w[", "x[").replace('"pack"', '"again"').format(mark="")
+    with pytest.raises(DiagnosticError, match="k writes to a buffer whose layout it changed"):
+        SplitLayoutRewritePreproc()(marked(COPY.format(mark=MARK) + once_more))

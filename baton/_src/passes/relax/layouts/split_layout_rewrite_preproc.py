@@ -8,13 +8,14 @@ Blocks marked `meta_schedule.layout_rewrite_preproc` copy a parameter into a buf
 the rest reads. Once split off, the copy depends on weights alone, so LiftTransformParams or FoldConstant can move it
 out of inference.
 
-Error `pass-layout-rewrite`: a marked block that does anything else, or a layout of unknown size.
+Error `pass-layout-rewrite`: a marked block that does anything else, a layout of unknown size, or a buffer that the rest
+writes as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Sequence, Set
+from typing import Any, TypeVar
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -28,15 +29,17 @@ from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm
+from baton._src.tir.analysis.written_buffers import written_params
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.expr import BufferLoad, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, SeqStmt, Stmt
+from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import HANDLE
 
+_T = TypeVar("_T")
 _MARK = "meta_schedule.layout_rewrite_preproc"
 
 
@@ -58,12 +61,31 @@ class SplitLayoutRewritePreproc(Pass):
 
 
 @dataclass(frozen=True)
+class _Places:
+    """`sources` are the places of the parameters that are prepared, `results` the prepared buffers, each with the place
+    of its parameter, and `dropped` the parameters that the rest needs no longer.
+    """
+
+    sources: Sequence[int]
+    results: Sequence[tuple[int, Buffer]]
+    dropped: Set[int]
+
+    def operands(self, given: Sequence[_T], prepared: Sequence[_T]) -> list[_T]:
+        """What the rest takes: of each parameter what was prepared from it, and itself unless it is dropped."""
+        found: list[_T] = []
+        for place, one in enumerate(given):
+            found += [new for new, (source, _) in zip(prepared, self.results) if source == place]
+            found += [] if place in self.dropped else [one]
+        return found
+
+
+@dataclass(frozen=True)
 class _Split:
-    """The two kernels; `places` maps the parameters that are prepared to their prepared forms."""
+    """The two kernels, and what they take."""
 
     prepare: PrimFunc
     compute: PrimFunc
-    places: Sequence[tuple[int, Buffer]]
+    places: _Places
 
 
 def _split(name: str, function: PrimFunc) -> _Split | None:
@@ -73,24 +95,26 @@ def _split(name: str, function: PrimFunc) -> _Split | None:
     marked = [s for s in steps if _is_marked(name, s)]
     if root is None or not marked:
         return None
-    copies = [_copy(name, function, n) for s in marked for n in post_order(s) if isinstance(n, Block)]
-    buffers = [function.buffer_map[function.params[place]] for place, _ in copies]
-    results = [result for _, result in copies]
-    handles = [TirVar(f"var_{b.name}", HANDLE) for b in (*buffers, *results)]
-    mapping = dict(zip(handles, (*buffers, *results)))
+    copies = [_copy(name, function, root, n) for s in marked for n in post_order(s) if isinstance(n, Block)]
+    results = {result: place for place, result in copies}
+    buffers = {place: function.buffer_map[function.params[place]] for place, _ in copies}
+    handles = [TirVar(f"var_{b.name}", HANDLE) for b in (*buffers.values(), *results)]
+    mapping = dict(zip(handles, (*buffers.values(), *results)))
     inner = root.with_fields(body=_sequence([_unmarked(s) for s in marked]), alloc_buffers=())
     prepare = PrimFunc(handles, _around(function, inner), None, mapping, _attrs(function, "_weight_prepack"))
 
-    params, given = list(function.params), dict(function.buffer_map)
-    for (place, result), handle in zip(copies, handles[len(buffers) :]):
-        del given[params[place]]
-        params[place] = handle
-        given[handle] = result
     kept = tuple(b for b in root.alloc_buffers if b not in results)
     rest = root.with_fields(body=_sequence([s for s in steps if s not in marked]), alloc_buffers=kept)
+    if any(isinstance(n, BufferStore) and n.buffer in results for n in post_order(rest.body)):
+        raise fail("pass-layout-rewrite", f"{name} writes to a buffer whose layout it changed")
+    used = {n.buffer for n in post_order(rest.body) if isinstance(n, (BufferLoad, BufferStore, BufferRegion))}
+    dropped = {p for p, buffer in buffers.items() if buffer not in used}
+    places = _Places(tuple(buffers), [(p, b) for b, p in results.items()], dropped)
+    params = places.operands(function.params, handles[len(buffers) :])
+    given = {**function.buffer_map, **mapping}
     mapping = {p: given[p] for p in params if p in given}
     compute = PrimFunc(params, _around(function, rest), function.ret_type, mapping, _attrs(function, "_prepacked"))
-    return _Split(with_fresh_binders(prepare), with_fresh_binders(compute), copies)
+    return _Split(with_fresh_binders(prepare), with_fresh_binders(compute), places)
 
 
 def _is_marked(name: str, statement: Stmt) -> bool:
@@ -100,12 +124,14 @@ def _is_marked(name: str, statement: Stmt) -> bool:
     return True in marks
 
 
-def _copy(name: str, function: PrimFunc, block: Block) -> tuple[int, Buffer]:
+def _copy(name: str, function: PrimFunc, root: Block, block: Block) -> tuple[int, Buffer]:
     """The number of the parameter that a marked block reads, and the buffer that it writes."""
     plain = len(block.reads) == len(block.writes) == 1 and not block.alloc_buffers and not block.match_buffers
-    sources = [function.buffer_map.get(p) for p in function.params]
-    if not plain or block.reads[0].buffer not in sources:
-        raise fail("pass-layout-rewrite", f"block {block.name_hint} of {name} does more than copy a parameter")
+    written = written_params(function)
+    sources = [None if p in written else function.buffer_map.get(p) for p in function.params]
+    if not plain or block.reads[0].buffer not in sources or block.writes[0].buffer not in root.alloc_buffers:
+        message = f"block {block.name_hint} of {name} does more than copy a parameter into a buffer of the kernel"
+        raise fail("pass-layout-rewrite", message)
     result = block.writes[0].buffer
     if not all(isinstance(dim, IntImm) for dim in result.shape):
         raise fail("pass-layout-rewrite", f"block {block.name_hint} of {name} writes a buffer of unknown size")
@@ -153,16 +179,14 @@ class _Caller(BindingRewriter):
         if split is None:
             return value
         prepare, compute = self._kernels(value.args[0], split)
-        args = list(value.args[1].fields)
-        infos = [
-            TensorStructInfo([d.value for d in b.shape if isinstance(d, IntImm)], b.dtype) for _, b in split.places
-        ]
+        args = value.args[1].fields
+        sizes = [(b, [d.value for d in b.shape if isinstance(d, IntImm)]) for _, b in split.places.results]
+        infos = [TensorStructInfo(shape, b.dtype) for b, shape in sizes]
         info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
-        weights = Tuple([args[place] for place, _ in split.places])
+        weights = Tuple([args[place] for place in split.places.sources])
         prepared = self.emit(Call(special_op("call_tir"), [prepare, weights], None, (info,)))
-        for number, (place, _) in enumerate(split.places):
-            args[place] = prepared if len(infos) == 1 else self.emit(TupleGetItem(prepared, number))
-        operands = (compute, Tuple(args), *value.args[2:])
+        parts = [prepared] if len(infos) == 1 else [self.emit(TupleGetItem(prepared, n)) for n in range(len(infos))]
+        operands = (compute, Tuple(split.places.operands(args, parts)), *value.args[2:])
         return self.emit(Call(value.op, operands, value.attrs, value.sinfo_args, value.span))
 
     def _kernels(self, var: GlobalVar, split: _Split) -> tuple[GlobalVar, GlobalVar]:
