@@ -91,3 +91,82 @@ def test_buffers_declared_without_memory_get_their_own() -> None:
 
     assert run(squares, np.zeros(4, "int32")) == [[0, 1, 4, 9]]
     tvm.ir.assert_structural_equal(from_source(squares.script()), squares)
+
+
+def test_values_in_tuples_do_not_follow_later_stores() -> None:
+    """Found in review: the items of `pair` stood for the loads."""
+
+    @T.prim_func
+    def swap(A: T.Buffer((2,), "int32")):
+        pair = (A[0], A[1])
+        A[0] = pair[1]
+        A[1] = pair[0]
+
+    assert run(swap, np.array([1, 2], "int32")) == [[2, 1]]
+
+
+HEAD = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), n: T.int32):
+    x = A[0]
+"""
+ADDED_IN_A_LOOP = """
+    for i in range(4):
+        x = x + A[i]
+    B[0] = x
+"""
+RUNNING_SUM = """
+    for i in range(4):
+        x += A[i]
+        B[i] = x
+"""
+READ_BEFORE = """
+    for i in range(4):
+        B[i] = x
+        if n > i:
+            x = A[i]
+"""
+PARAMETER = """
+    for i in range(4):
+        n = n - 1
+"""
+CHOSEN = """
+    if n > 0:
+        x = A[1]
+    elif n < -3:
+        B[1] = x
+    B[0] = x
+"""
+CHOSEN_IN_PYTHON = """
+    if True:
+        x = A[1]
+    B[0] = x
+"""
+
+
+@pytest.mark.parametrize("body", [ADDED_IN_A_LOOP, RUNNING_SUM, READ_BEFORE, PARAMETER, CHOSEN, CHOSEN_IN_PYTHON])
+def test_names_of_outside_do_not_change_in_loops_and_branches(body: str) -> None:
+    """Found in review: sums stayed at their first element, as each iteration began with the value of outside."""
+    with pytest.raises(DiagnosticError, match=r"T\.if_then_else"):
+        from_source(HEAD + body)
+
+
+def test_names_of_outside_may_be_used_anew_inside() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "int32"), n: T.int32):
+        at = n - 1
+        if n > 2:
+            at = n - 2
+            A[at] = 5
+        else:
+            A[at] = 6
+        for i in range(2):
+            at = i * 2
+            at = at + 1
+            A[at] = A[at] + 1
+
+    array = tvm.nd.array(np.zeros(4, "int32"))
+    built = tvm.build(kernel, target="llvm")
+    built(array, 3)
+    built(array, 1)
+    assert array.numpy().tolist() == [6, 7, 0, 2]

@@ -17,7 +17,7 @@ from baton._src.support.diagnostics import DiagnosticError, InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.text.scope import PoisonedError, Scope, Word
+from baton._src.tir.text.scope import Frame, PoisonedError, Scope, Word
 
 Read = Callable[[Scope, ast.expr], Task[Any]]
 
@@ -122,7 +122,7 @@ def function(scope: Scope, node: ast.Lambda, read: Read) -> Callable[..., Any]:
     def apply(*args: Any) -> Any:
         if len(args) != len(names):
             raise scope.error(node, "tir-call", f"the lambda takes {len(names)} arguments, got {len(args)}")
-        kept, scope.frames = scope.frames, [*around, dict(zip(names, args))]
+        kept, scope.frames = scope.frames, [*around, Frame(dict(zip(names, args)), is_call=True)]
         try:
             return run(read(scope, node.body))
         finally:

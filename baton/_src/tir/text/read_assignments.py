@@ -6,10 +6,11 @@ import ast
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.expr import BufferLoad, Call, IntImm, Var
 from baton._src.tir.stmt import BufferStore, LetStmt, Stmt
 from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_blocks import axes, call_name
@@ -69,10 +70,26 @@ def _assign_each(
 
 def _bind(scope: Scope, node: ast.Assign, name: str, found: Any, out: StatementSequence) -> None:
     """What is computed is computed here: a later store does not change it."""
+    scope.assign(node, name, _computed(scope, node, name, found, out))
+
+
+def _computed(scope: Scope, node: ast.Assign, name: str, found: Any, out: StatementSequence) -> Any:
+    """A value as a name of it is to stand for it; of those in a tuple or list, what reads memory is computed."""
     if isinstance(found, PrimExpr) and not isinstance(found, (Var, IntImm)):
-        _let(scope, node, name, Var(name, found.dtype), found, out)
-    else:
-        scope.define(name, found)
+        return _let(scope, node, Var(name, found.dtype), found, out)
+    if type(found) in (tuple, list):
+        parts = [
+            _computed(scope, node, f"{name}_{n}", part, out) if _reads(part) else part for n, part in enumerate(found)
+        ]
+        return type(found)(parts) if any(a is not b for a, b in zip(parts, found)) else found
+    return found
+
+
+def _reads(found: Any) -> bool:
+    """Whether a value, or one in it, may be another one later."""
+    if isinstance(found, (tuple, list)):
+        return any(_reads(part) for part in found)
+    return isinstance(found, PrimExpr) and any(isinstance(n, (BufferLoad, Call)) for n in post_order(found))
 
 
 def target_names(scope: Scope, target: ast.expr) -> list[str]:
@@ -110,9 +127,9 @@ def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: StatementS
     return False
 
 
-def _let(scope: Scope, node: ast.stmt, name: str, var: Var, found: PrimExpr, out: StatementSequence) -> None:
-    scope.define(name, scope.at(node, var))
+def _let(scope: Scope, node: ast.stmt, var: Var, found: PrimExpr, out: StatementSequence) -> Any:
     out.open(lambda inner: scope.at(node, LetStmt(var, found, inner)))
+    return scope.at(node, var)
 
 
 def read_annotated(scope: Scope, node: ast.AnnAssign, out: StatementSequence) -> Task[None]:
@@ -127,7 +144,7 @@ def read_annotated(scope: Scope, node: ast.AnnAssign, out: StatementSequence) ->
     found = operators.convert(given, var.dtype)
     if found.dtype != var.dtype:
         raise scope.error(node.value, "tir-dtype", f"{name} is {var.dtype} but its value is {found.dtype}")
-    _let(scope, node, name, var, found, out)
+    scope.define(name, _let(scope, node, var, found, out))
 
 
 def _typed_var(scope: Scope, node: ast.AST, kind: Any, name: str) -> Var:

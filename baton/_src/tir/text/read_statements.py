@@ -110,8 +110,9 @@ def _read(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[None]:
             yield _if(scope, node, out)
         case ast.While():
             _require_change(scope, node)
-            test = yield condition(scope, node.test)
-            out.add(scope.at(node, While(test, (yield _scoped_body(scope, node.body)))))
+            with scope.inner(is_loop=True):
+                test = yield condition(scope, node.test)
+                out.add(scope.at(node, While(test, (yield body(scope, node.body)))))
         case ast.Assert():
             holds = yield condition(scope, node.test)
             message: Any = "assertion failed" if node.msg is None else (yield value(scope, node.msg))
@@ -218,7 +219,7 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     names = names if together is None else numbered(together, len(bounds))
     if len(bounds) != len(names):
         raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {len(bounds)} extents")
-    with scope.inner():
+    with scope.inner(is_loop=True):
         loops = [_loop(scope, node, name, *box, _LOOPS[word], kwargs) for name, box in zip(names, bounds)]
         if together is not None:
             scope.define(together, tuple(loop.loop_var for loop in loops))
@@ -249,22 +250,24 @@ def _if(scope: Scope, node: ast.If, out: StatementSequence) -> Task[None]:
     cases: list[tuple[ast.If, PrimExpr, Stmt]] = []
     otherwise: Stmt | None = None
     current: ast.If | None = node
-    while current is not None:
-        test = yield value(scope, current.test)
-        if isinstance(test, bool):
-            chosen = current.body if test else current.orelse
-            if cases:
-                otherwise = (yield _scoped_body(scope, chosen)) if chosen else None
-            else:
-                with scope.inner():
-                    yield _read_into(scope, chosen, out)
-            break
-        decides = as_condition(scope, current.test, test)
-        cases.append((current, decides, (yield _scoped_body(scope, current.body))))
-        rest = current.orelse
-        current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
-        if rest and current is None:
-            otherwise = yield _scoped_body(scope, rest)
+    with scope.branches() as begin:
+        while current is not None:
+            test = yield value(scope, current.test)
+            if isinstance(test, bool):
+                chosen = current.body if test else current.orelse
+                if cases:
+                    otherwise = (yield _scoped_body(scope, chosen)) if chosen else None
+                else:
+                    with scope.inner():
+                        yield _read_into(scope, chosen, out)
+                break
+            decides = as_condition(scope, current.test, test)
+            cases.append((current, decides, (yield _scoped_body(scope, current.body))))
+            begin()
+            rest = current.orelse
+            current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
+            if rest and current is None:
+                otherwise = yield _scoped_body(scope, rest)
     for place, decides, then in reversed(cases):
         otherwise = scope.at(place, IfThenElse(decides, then, otherwise))
     if otherwise is not None:

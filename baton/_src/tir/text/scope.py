@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node, set_note
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
@@ -19,6 +20,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import For, MatchBufferRegion, Stmt
 from baton._src.tir.text.slips import instead_of_name
 
+_CHANGING = "keep what changes in a buffer, x[0] = ...; choose a value with T.if_then_else; or take another name"
 SpanOf = Callable[[ast.AST], Span | None]
 
 
@@ -79,6 +81,21 @@ class BlockFrame:
         self.init: Any = None
 
 
+class Frame(dict[str, Any]):
+    """The names of one scope."""
+
+    def __init__(self, names: Mapping[str, Any] | None = None, is_loop: bool = False, is_call: bool = False) -> None:
+        super().__init__(names or {})
+        self.is_loop = is_loop
+        """Whether it is read once and runs again and again."""
+        self.is_call = is_call
+        """Whether it is that of a function, whose assignments are its own."""
+        self.read: set[str] = set()
+        """Names of scopes around it that are used in it."""
+        self.outdated: dict[str, ast.AST] = {}
+        """Names of it that a scope inside, which has ended, assigned anew, and where."""
+
+
 class Scope:
     """The state of reading one function."""
 
@@ -100,7 +117,7 @@ class Scope:
         self.environment = environment
         self.roots = roots
         self.span = span
-        self.frames: list[dict[str, Any]] = [{}]
+        self.frames: list[Frame] = [Frame()]
         self.failed: set[str] = set()
         self.blocks: list[BlockFrame] = []
         self.loops: dict[Any, For] = {}
@@ -133,8 +150,45 @@ class Scope:
     def define(self, name: str, value: Any) -> Any:
         """Bind a name in the innermost scope."""
         self.failed.discard(name)
+        self.frames[-1].outdated.pop(name, None)
         self.frames[-1][name] = value
         return value
+
+    def assign(self, node: ast.AST, name: str, value: Any) -> Any:
+        """Bind a name, which may have a value in a scope around already: that one is not changed by it.
+
+        Error `tir-name`: in Python it would be, and this loop would go on with the new value.
+        """
+        at = next((n for n in reversed(range(len(self.frames))) if name in self.frames[n]), None)
+        inside = [] if at is None else self.frames[at + 1 :]
+        if (
+            at is not None
+            and inside
+            and not any(frame.is_call for frame in inside)
+            and _is_value(self.frames[at][name])
+        ):
+            if any(frame.is_loop and name in frame.read for frame in inside):
+                message = (
+                    f"{name!r} would have the value of outside in each iteration: a loop changes no name of outside"
+                )
+                raise self.error(node, "tir-name", message, _CHANGING)
+            self.frames[at].outdated[name] = node
+        return self.define(name, value)
+
+    @contextmanager
+    def branches(self) -> Iterator[Callable[[], None]]:
+        """Branches, in each of which names have the values from before; what is given is called in front of each."""
+        before = [(frame, dict(frame.outdated)) for frame in self.frames]
+        found: list[tuple[Frame, dict[str, ast.AST]]] = []
+
+        def begin() -> None:
+            found.extend((frame, frame.outdated) for frame, _ in before)
+            for frame, outdated in before:
+                frame.outdated = dict(outdated)
+
+        yield begin
+        for frame, outdated in found:
+            frame.outdated |= outdated
 
     def knows(self, name: str) -> bool:
         """Whether something has, or would have, this name."""
@@ -150,8 +204,12 @@ class Scope:
     def lookup(self, node: ast.Name) -> Any:
         """What a name means; reports names that nothing defines."""
         name = node.id
-        for frame in reversed(self.frames):
+        for at in reversed(range(len(self.frames))):
+            frame = self.frames[at]
             if name in frame:
+                self._check_present(node, frame)
+                for inside in self.frames[at + 1 :]:
+                    inside.read.add(name)
                 return frame[name]
         if name in self.failed:
             raise PoisonedError
@@ -164,10 +222,17 @@ class Scope:
         help = f"did you mean {near[0]!r}?" if near else instead_of_name(name)
         raise self.error(node, "tir-name", f"{name!r} is not defined", help)
 
+    def _check_present(self, node: ast.Name, frame: Frame) -> None:
+        """Python would give the value that was assigned last."""
+        last = self.span(frame.outdated[node.id]) if node.id in frame.outdated else None
+        if last is not None:
+            message = f"{node.id!r} has the value here that it had before line {last.line}, where it is another name"
+            raise self.error(node, "tir-name", message, _CHANGING)
+
     @contextmanager
-    def inner(self) -> Iterator[None]:
+    def inner(self, is_loop: bool = False) -> Iterator[None]:
         """A scope whose names end with it."""
-        self.frames.append({})
+        self.frames.append(Frame(is_loop=is_loop))
         try:
             yield
         finally:
@@ -183,7 +248,8 @@ class Scope:
             raise self.error(node, "script-macro", f"macro {macro.name} calls itself without end")
         kept = self.frames, self.environment, self.roots, self.span
         self.expansions += 1
-        self.frames = [dict(macro.names)] if macro.environment is not None else [*self.frames, dict(macro.names)]
+        own = Frame(macro.names, is_call=True)
+        self.frames = [own] if macro.environment is not None else [*self.frames, own]
         self.environment = self.environment if macro.environment is None else macro.environment
         self.roots, self.span = self.roots | macro.roots, macro.span
         try:
@@ -228,6 +294,11 @@ class Scope:
         if isinstance(made, Node) and getattr(made, "span", self) is None:
             set_note(made, "span", self.span(node))
         return made
+
+
+def _is_value(held: Any) -> bool:
+    """Whether what a name stands for is a scalar, rather than a buffer or what Python has."""
+    return isinstance(held, (PrimExpr, bool, int, float))
 
 
 def _is_inside(span: Span | None, outer: Span) -> bool:
