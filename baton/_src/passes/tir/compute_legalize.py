@@ -126,8 +126,9 @@ class _Widened(Visitor):
 
 def _narrowed(value: PrimExpr, dtype: DataType) -> PrimExpr:
     """A value in its own type again: what was widened, as it was."""
-    is_widened = isinstance(value, tir.Cast) and value.value.dtype == dtype != value.dtype
-    return value.value if is_widened else ops.cast(dtype, value)
+    if isinstance(value, tir.Cast) and value.value.dtype == dtype != value.dtype:
+        return value.value
+    return ops.cast(dtype, value)
 
 
 __all__ = ["BF16ComputeLegalize", "FP8ComputeLegalize"]

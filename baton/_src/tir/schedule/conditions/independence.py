@@ -83,8 +83,8 @@ def _require_blocks_apart(root: st.Stmt, chain: Sequence[st.For], pair: Sequence
     for loop in pair:
         alone = _outermost(loop, chain)
         meeting = conflicts(alone, domains, between_blocks=True)
-        found.append(next((c for c in meeting if not _may_be_private(c.store.buffer, alone, chain[0], root)), None))
-    if all(found):
+        found += [c for c in meeting if not _may_be_private(c.store.buffer, alone, chain[0], root)][:1]
+    if len(found) == len(pair):
         store, other = found[0]
         names = " and ".join(loop.loop_var.name for loop in pair)
         raise refuse(
