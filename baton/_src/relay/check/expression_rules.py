@@ -244,7 +244,8 @@ class ExpressionRules(BindingRules):
     def _match_of_nothing(self, node: Match) -> Any:
         """A match without clauses has any type; it covers the values of a type that has none."""
         matched = self.solver.unifier.find(self.types[node.data])
-        data = self.definitions.get(matched.func if isinstance(matched, TypeCall) else matched)
+        named: Any = matched.func if isinstance(matched, TypeCall) else matched
+        data = self.definitions.get(named)
         if node.complete and not isinstance(matched, IncompleteType) and (data is None or data.constructors):
             message = f"this match does not cover {show_type(self.solver.unifier.resolve(matched))}"
             self.solver.report("relay-match", message, node.span, "add clauses, or write match? if that may fail")
