@@ -155,7 +155,7 @@ def gradient(b: Any, args: Any, a: FourierAttrs, out: Any, grad: Any) -> list[An
     grads = [b.item(grad, n) for n in (0, 1)]
     if a.results < a.length:
         wide = tuple((0, a.length - a.results if n == info.ndim + a.axis else 0) for n in range(info.ndim))
-        grads = [b.op("nn.pad", g, pad_width=wide) for g in grads]
+        grads = [b.op("nn.pad", g, b.const(0, info.dtype), pad_width=wide) for g in grads]
     found = b.op("fourier", b.tuple(*grads), length=a.length, sign=-a.sign, scale=a.scale, columns=a.columns)
     return [b.tuple(*(b.item(found, n) for n in range(len(parts))))]
 
