@@ -230,3 +230,18 @@ def test_a_table_cut_to_the_length_of_the_text() -> None:
     for length in (3, 5):
         feed = {"x": np.ones((length, 4), "float32")}
         assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
+def test_a_range_whose_ends_a_run_tells_in_relay(dtype: str) -> None:
+    """It was refused, though Relay's operator takes tensors."""
+    names = ("start", "limit", "delta")
+    node = helper.make_node("Range", names, ["y"])
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    module, _ = relay.frontend.from_onnx(model_of([node], [(n, ((), kind)) for n in names], opset=27))
+    run = relay.create_executor("vm", mod=module).evaluate()
+    for ends in ((1, 10, 3), (10, 1, -4), (1, -2, 3)):
+        found = run(*(np.array(e, dtype) for e in ends)).numpy()
+        np.testing.assert_array_equal(found, np.arange(*ends).astype(dtype))
+    with pytest.raises(baton.DiagnosticError, match="there is no end"):
+        run(*(np.array(e, dtype) for e in (1, 2, 0)))

@@ -22,6 +22,7 @@ from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.samples import Sample
 from baton._src.ops.shape.creation import CONSTANT
 from baton._src.ops.shape.targets import scalar_value
+from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
@@ -83,7 +84,10 @@ def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim | None:
 
 
 def _count(start: float, stop: float, step: float) -> int:
-    return max(0, math.ceil((stop - start) / step))
+    steps = (stop - start) / step if step else math.inf
+    if not math.isfinite(steps):
+        raise fail("op-attribute", f"arange: from {start} to {stop} in steps of {step} there is no end")
+    return max(0, math.ceil(steps))
 
 
 def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:

@@ -95,8 +95,8 @@ def _counted_range(node: OnnxNode) -> Value:
     count = g.call("maximum", count, g.constant(0.0, FLOAT64))
     endless = g.call("equal", g.cast(delta, FLOAT64), g.constant(0.0, FLOAT64))  # a size of -1 is an error
     lengths = g.numbers(g.cast(g.call("where", endless, g.constant(-1.0, FLOAT64), count), INT64))
-    if lengths is None:
-        node.fail("the range depends on values known only at run time", code="onnx-dynamic")
+    if lengths is None:  # Relay names no sizes; its operator takes tensors
+        return g.cast(g.call("arange", start, limit, delta, dtype=start.dtype), node[0].dtype)
     steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)
     return g.cast(g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta)), node[0].dtype)
 
