@@ -35,17 +35,18 @@ def add(shape: str, loops: str, name: str = "relax.add") -> str:
 """
 
 
-def two_adds(size: int) -> IRModule:
+def two_adds(size: int, operand: str = "") -> IRModule:
+    whole = f'R.Tensor(({size},), "float32")'
     found: IRModule = load(f"""
 @I.ir_module
 class Module:
 {add(f"(T.int64({size}),)", f"T.int64({size})")}
     @R.function
-    def main(x: R.Tensor(({size},), "float32"), y: R.Tensor(({size},), "float32")) -> R.Tensor(({size},), "float32"):
+    def main(x: {operand or whole}, y: {operand or whole}) -> {whole}:
         cls = Module
         with R.dataflow():
-            a = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor(({size},), "float32"))
-            b = R.call_tir(cls.add, (a, y), out_sinfo=R.Tensor(({size},), "float32"))
+            a = R.call_tir(cls.add, (x, y), out_sinfo={whole})
+            b = R.call_tir(cls.add, (a, y), out_sinfo={whole})
             R.output(b)
         return b
 """)
@@ -158,6 +159,8 @@ def _transforms(module: IRModule) -> list[Any]:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(DiagnosticError, match="3 tensors, but 2 transforms"):
         altered((by_four, by_four))(two_adds(16))
+    with pytest.raises(DiagnosticError, match="the layout of a tensor of unknown shape"):
+        altered()(two_adds(16, 'R.Tensor("float32", ndim=1)'))
     plain = program([tensor("x", 16)], lambda b, x: R.exp(x))
     assert altered()(plain) is plain
 

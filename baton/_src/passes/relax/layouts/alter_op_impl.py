@@ -170,17 +170,21 @@ def _index_map(given: Any, ndim: int | None) -> IndexMap | None:
 def _moved(info: TensorStructInfo, index_map: IndexMap | None) -> TensorStructInfo:
     if index_map is None:
         return info
+    return TensorStructInfo(index_map.map_shape(_dims(info)), info.dtype, info.vdevice)
+
+
+def _dims(info: TensorStructInfo) -> tuple[Any, ...]:
     if not isinstance(info.shape, ShapeExpr):
         raise fail("pass-alter", f"the layout of a tensor of unknown shape ({info}) cannot be changed")
-    return TensorStructInfo(index_map.map_shape(info.shape.values), info.dtype, info.vdevice)
+    return info.shape.values
 
 
 def _is_padded(info: TensorStructInfo, index_map: IndexMap) -> bool:
     """Whether the new layout has padding: positions without an element."""
     before: Any = 1
     after: Any = 1
-    for dim in info.shape.values:
+    for dim in _dims(info):
         before = dim * before
-    for dim in index_map.map_shape(info.shape.values):
+    for dim in index_map.map_shape(_dims(info)):
         after = dim * after
     return Analyzer().equal(before, after) is not True
