@@ -12,8 +12,9 @@ from typing import Any
 from baton._src.ops import kernel_words as k
 from baton._src.ops.any_lane import LANES, any_lane
 from baton._src.ops.index.heap import Heap
-from baton._src.ops.index.merge_sort import comes_before
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.index.merge_sort import USUAL, comes_before
+from baton._src.ops.loop_nests import both, let, load, local, loop, store, when
+from baton._src.ops.vector_loops import over_rows
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
@@ -25,14 +26,18 @@ def best_first(x: k.Tensor, axis: int, count: int, descending: bool) -> k.Tensor
     rows = [d for n, d in enumerate(x.shape) if n != axis]
 
     def body(ins: Any, outs: Any) -> Stmt:
-        (keys,), (places, cursor) = ins, outs
+        (keys,), (places,) = ins, outs
+        extent = k.index(x.shape[axis])
 
-        def row(*outer: Any) -> Stmt:
-            return _Selection(keys, places, cursor, outer, axis, count, descending).statements(x.shape[axis])
+        def row(outer: tuple[Any, ...]) -> Stmt:
+            def select(cursor: Any) -> Stmt:
+                return _Selection(keys, places, cursor, outer, axis, count, descending).statements(extent)
 
-        return loops(rows, row, "r")
+            return local("cursor", [1], "int64", select)
 
-    found: k.Tensor = extern([shape, (k.index(1),)], [x], body, "best_first", ["int64", "int64"])[0]
+        return over_rows(rows, extent.value if isinstance(extent, tir.IntImm) else USUAL, row)
+
+    found: k.Tensor = extern([shape], [x], body, "best_first", ["int64"])
     return found
 
 
@@ -71,7 +76,7 @@ class _Selection:
 
             return let("worst", self._at(zero), exchanged)
 
-        others = k.index(extent) - count
+        others = extent - count
         blocks = others // k.index(LANES) if self.axis == len(self.outer) else zero  # neighbours are loaded at once
         done = blocks * k.index(LANES)
         rest = loop(others - done, lambda n: challenge(done + n), "n")

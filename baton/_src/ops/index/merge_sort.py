@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
+from baton._src.ops.loop_nests import both, let, load, local, loop, store, when
 from baton._src.ops.precision import wide
+from baton._src.ops.vector_loops import over_rows
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
 
+USUAL = 1 << 12
+"""Steps for a row whose extent is not known when compiling."""
 PASSES = 40
 """Merging passes for an axis whose extent is not known when compiling: enough for 2**40 elements."""
 
@@ -51,7 +54,8 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
             merges = _passes(extent, lambda width: _merge_pass(extent, width, at, key, found, spare, descending))
             return both(start, merges)
 
-        return loops(rows, row, "r")
+        size = extent.value * max(1, extent.value.bit_length()) if isinstance(extent, tir.IntImm) else USUAL
+        return over_rows(rows, size, lambda outer: row(*outer))
 
     result: k.Tensor = extern([tuple(x.shape)] * 2, [x], body, "sort_order", ["int64"] * 2)[0]
     return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.vector_loops import over_rows
 from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.stmt import For, ForKind, Stmt
 from baton._src.values.dtype import INT64
 
 
@@ -49,14 +51,19 @@ def compute(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
     x, rois = inputs
 
     def body(ins: Any, outs: Any) -> Stmt:
-        def box(m: Any) -> Stmt:
+        channels = k.index(x.shape[1 if a.layout == "NCHW" else 3])
+        known = channels.value if isinstance(channels, k.tir.IntImm) else 1
+
+        def box(places: tuple[Any, ...]) -> Stmt:
+            (m,) = places
+
             def pooled(totals: Any) -> Stmt:
                 bins = _Bins(a, ins[0], outs[0], totals, k.index(load(ins[1], m, k.index(0))), m)
                 return _with_grid(ins[1], m, a, bins.all_of)
 
-            return local("totals", [x.shape[1 if a.layout == "NCHW" else 3]], REAL, pooled)
+            return local("totals", [channels], REAL, pooled)
 
-        return loop(out.shape[0], box, "m")
+        return over_rows(out.shape[:1], prod(a.pooled_size) * max(1, a.sample_ratio) ** 2 * max(1, known), box)
 
     return extern(k.dims(out.shape), [x, rois], body, "roi_align", out.dtype)
 
@@ -167,7 +174,9 @@ class _Bins:
         return self.a.layout == "NCHW"
 
     def _for_channels(self, body: Callable[[Any], Stmt]) -> Stmt:
-        return loop(self.totals.shape[0], body, "c")
+        c = k.tir.Var("c", "int64")
+        kind = ForKind.SERIAL if self._channels_first else ForKind.VECTORIZED
+        return For(c, k.index(0), self.totals.shape[0], kind, body(c))
 
 
 def _with_grid(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[_Grid], Stmt]) -> Stmt:
