@@ -245,3 +245,16 @@ def test_a_range_whose_ends_a_run_tells_in_relay(dtype: str) -> None:
         np.testing.assert_array_equal(found, np.arange(*ends).astype(dtype))
     with pytest.raises(baton.DiagnosticError, match="there is no end"):
         run(*(np.array(e, dtype) for e in (1, 2, 0)))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_distinct_elements_in_relay(order: int) -> None:
+    """Its operator pads what it gives; the import was refused."""
+    outputs = ["y", "first", "places", "counts"]
+    x = np.array([[3, 1, 3], [4, 1, 1]], "float32")
+    model = model_of([helper.make_node("Unique", ["x"], outputs, sorted=order)], [("x", [2, "n"])], outputs)
+    module, _ = relay.frontend.from_onnx(model)
+    run = relay.create_executor("vm", mod=module).evaluate()
+    for part in (x, x[:, :1]):
+        for found, wanted in zip(run(part), onnxruntime_outputs(model, {"x": part}), strict=True):
+            np.testing.assert_array_equal(found.numpy(), wanted)

@@ -101,6 +101,8 @@ def compress(node: OnnxNode) -> Value:
 def unique(node: OnnxNode) -> list[Value]:
     """(values, first places, place of each element's value, counts)"""
     g, x, axis = node.graph, node[0], node.attr("axis")
+    if g.language.name == "relay" and axis is None:
+        return _unique_in_relay(node)
     options: dict[str, bool | int] = {
         "sorted": bool(node.attr("sorted", 1)),
         "return_index": True,
@@ -110,6 +112,19 @@ def unique(node: OnnxNode) -> list[Value]:
         options["axis"] = int(axis)
     found = g.call_many("unique", x, return_counts=True, **options)
     return [found[0], *(g.cast(v, "int64") for v in found[1:])]
+
+
+def _unique_in_relay(node: OnnxNode) -> list[Value]:
+    """Relay's operator pads its results to the length of the operand, and says how much of them counts."""
+    g, flat = node.graph, node.graph.reshape(node[0], (-1,))
+    if flat.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    found = g.call_many("relay_unique", flat, sorted=bool(node.attr("sorted", 1)), return_counts=True)
+    values, first, inverse, total, counts = found
+    places = g.call("arange", start=0, stop=flat.shape[0], step=1, dtype=INT64)
+    used = g.call("squeeze", g.call("nonzero", g.call("less", places, g.cast(total, INT64))), axis=(0,))
+    values, first, counts = (g.call("take", v, used, axis=0, mode="fast") for v in (values, first, counts))
+    return [values, *(g.cast(v, INT64) for v in (first, inverse, counts))]
 
 
 def tensor_scatter(node: OnnxNode) -> Value:
