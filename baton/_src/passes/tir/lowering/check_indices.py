@@ -59,10 +59,14 @@ def numbers(func: PrimFunc) -> set[tir.Var]:
 
 
 def check_indices(
-    body: st.Stmt, params: Iterable[tir.Var], free: Iterable[tir.Var] = (), axes: Collection[Axis] = ()
+    body: st.Stmt,
+    params: Iterable[tir.Var],
+    free: Iterable[tir.Var] = (),
+    axes: Collection[Axis] = (),
+    sizes: Iterable[tir.Var] = (),
 ) -> st.Stmt:
     """`body` (without blocks, its buffers not yet flat) with such indices checked, and all indices of `axes`. `params`
-    are the data pointers, `free` the `numbers`.
+    are the data pointers, `free` the `numbers`, `sizes` the variables that are extents of tensors.
     """
     nodes = post_order(body)
     asked = suspects(nodes, free)
@@ -71,6 +75,7 @@ def check_indices(
     if not asked:
         return body
     checks, accesses = _Checks(body, nodes, asked, params), accesses_among(nodes)
+    checks.analyzer.mark_nonnegative(*sizes)
     changed: dict[Any, Any] = {}
     for node in nodes:
         found = rebuild(node, changed) if changed else node

@@ -43,8 +43,9 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     if "buffer_extents" not in func.attrs:
         tests = size_tests(unscheduled) if unscheduled is not None else SizeTests()
         if tests.inside or has_suspects(unscheduled or func):
-            operands = [p.buffer.data for p in abi if p.buffer is not None]
-            body = check_indices(body, operands, numbers(func), tests.inside)
+            buffers = [p.buffer for p in abi if p.buffer is not None]
+            sizes = {dim for b in buffers for dim in b.shape if isinstance(dim, tir.Var)}
+            body = check_indices(body, [b.data for b in buffers], numbers(func), tests.inside, sizes)
         if unscheduled is not None and tests.first:
             renamed = _renamed_sizes(unscheduled, func)
             body = st.SeqStmt((*(substitute(test, renamed) for test in tests.first), body))
