@@ -7,7 +7,7 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -24,6 +24,9 @@ from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
+
+FEW = 8
+"""Operands of which an element is looked for one after the other."""
 
 
 @attrs
@@ -128,12 +131,23 @@ def compute_concat(inputs: Any, attributes: ConcatAttrs, out: Any) -> Any:
     starts = starts_of([x.shape[axis] for x in tensors])
 
     def body(*indices: Any) -> Any:
-        found = _read(tensors[0], indices, axis, starts[0])
-        for x, start in zip(tensors[1:], starts[1:]):
-            found = k.if_then_else(indices[axis] >= start, _read(x, indices, axis, start), found)
-        return found
+        return _in_stretch(indices[axis], starts, lambda n: _read(tensors[n], indices, axis, starts[n]))
 
     return k.compute(out.shape, body, "T_concat", axes="ax")
+
+
+def _in_stretch(position: Any, starts: Sequence[Any], element: Callable[[int], Any]) -> Any:
+    """`element` of the number of the stretch that a position lies in. Stretches are tested from the last one on; many
+    of them by halves, so that an element takes few tests.
+    """
+
+    def choose(first: int, last: int) -> Any:
+        if first == last:
+            return element(first)
+        middle = last if last - first < FEW else (first + last + 1) // 2
+        return k.if_then_else(position >= starts[middle], choose(middle, last), choose(first, middle - 1))
+
+    return choose(0, len(starts) - 1)
 
 
 def _flat(x: k.Tensor) -> k.Tensor:
@@ -225,6 +239,7 @@ CONCAT = OpDef(
         Sample(((Arr((2, 0)), Arr((2, 3))),), ConcatAttrs(axis=1)),
         Sample(((Arr((3,), "int64", -9, 9),),), ConcatAttrs()),
         Sample(((Arr((2, 3)), Arr((4,))),), ConcatAttrs(axis=None)),
+        Sample((tuple(Arr((n % 3, 2)) for n in range(2 * FEW + 1)),), ConcatAttrs()),
     ),
     summary="Concatenate tensors along an axis.",
 )
@@ -248,14 +263,11 @@ def infer_stack(call: OpCall[StackAttrs]) -> Info:
 def compute_stack(inputs: Any, attributes: StackAttrs, out: Any) -> Any:
     """Every element is read from the operand whose number it has along the new axis."""
     tensors = list(inputs[0])
-    axis = from_front(attributes.axis, len(out.shape))
+    axis, starts = from_front(attributes.axis, len(out.shape)), [k.index(n) for n in range(len(tensors))]
 
     def body(*indices: Any) -> Any:
         rest = [i for a, i in enumerate(indices) if a != axis]
-        found = tensors[0](*rest)
-        for number, x in enumerate(tensors[1:], start=1):
-            found = k.if_then_else(indices[axis] >= k.index(number), x(*rest), found)
-        return found
+        return _in_stretch(indices[axis], starts, lambda n: tensors[n](*rest))
 
     return k.compute(out.shape, body, "T_stack", axes="ax")
 
@@ -283,6 +295,7 @@ STACK = OpDef(
         Sample(((Arr(("n", 4)), Arr(("n", 4))),), StackAttrs()),
         Sample(((Arr(("n", 4)), Arr(("n", 4)), Arr(("n", 4))),), StackAttrs(axis=-1)),
         Sample(((Arr(()), Arr(())),), StackAttrs()),
+        Sample(((Arr(("n",)),) * (2 * FEW + 1),), StackAttrs(axis=1)),
     ),
     summary="Stack tensors of equal shape along a new axis.",
 )
