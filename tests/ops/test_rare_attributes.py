@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 
 from baton._src.ops.builders import RELAY
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relax import nodes as relax
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from tests.ops.inferred import infer, rejects, t
+from tests.ops.relax_values import evaluate
 
 
 def computed(name: str, inputs: list[Any], out: Any, *values: Any, **attributes: Any) -> Any:
@@ -76,3 +80,14 @@ def test_channels_that_the_kernel_does_not_have() -> None:
     operands = (t(1, 4, 3, 3), t(4, 2, 3, 3))
     rejects("channels is 6, but the kernel has 4", "nn.conv2d_transpose", *operands, groups=2, channels=6)
     assert infer("nn.conv2d_transpose", *operands, groups=2, channels=4).shape == (1, 4, 5, 5)
+
+
+def test_a_batch_of_one_is_its_own_mean() -> None:
+    """x * scale - mean * scale, as the operator is written in others, was 1e-5 beside nothing."""
+    definition = CATALOGUE.get("nn.batch_norm")
+    given = [np.array([[0.3, -1.7]], "float32"), *np.array([[1, 2], [0.1, 0.2], [0, 0], [1, 1]], "float32")]
+    args = tuple(relax.Var(f"p{n}", TensorStructInfo(v.shape, v.dtype)) for n, v in enumerate(given))
+    out = infer("nn.batch_norm", *(t(*v.shape) for v in given), training=True)
+    made = definition.decompose(Maker("relax", definition, CATALOGUE), args, definition.attrs(training=True), out)
+    found = evaluate(made, dict(zip(args, given)))
+    np.testing.assert_array_equal(found[0], given[2][None])

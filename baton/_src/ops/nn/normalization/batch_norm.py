@@ -141,24 +141,30 @@ def reference(inputs: Any, a: BatchNormAttrs) -> Any:
 
 
 def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
-    """Arithmetic with the statistics, folded into one scale and one shift per channel."""
-    x, gamma, beta, old_mean, old_var = args
-    mean, var = old_mean, old_var
+    """Arithmetic with the statistics, folded into one scale and one shift per channel; when training the mean is taken
+    off first: what is left may be little beside it."""
+    x, gamma, beta, mean, var = args
     dtype, ndim = out.fields[0].dtype, out.fields[0].ndim
+    after = tuple(range(1, ndim - from_front(a.axis, ndim)))
+
+    def spread(v: Any) -> Any:
+        return b.op("expand_dims", v, axis=after) if after else v
+
+    kept = (mean, var)
     if a.training:
         others = tuple(i for i in range(ndim) if i != from_front(a.axis, ndim))
         mean, var = b.op("mean", x, axis=others), b.op("variance", x, axis=others)
-        old_mean, old_var = (_blend(b, old, new, a.momentum, dtype) for old, new in ((old_mean, mean), (old_var, var)))
+        kept = tuple(_blend(b, old, new, a.momentum, dtype) for old, new in zip(kept, (mean, var)))
     scale = b.op("divide", b.const(1.0, dtype), b.op("sqrt", b.op("add", var, b.const(a.epsilon, dtype))))
     if a.scale:
         scale = b.op("multiply", gamma, scale)
+    if a.training:
+        normal = b.op("multiply", b.op("subtract", x, spread(mean)), spread(scale))
+        return b.tuple(b.op("add", normal, spread(beta)) if a.center else normal, *kept)
     shift = b.op("negative", b.op("multiply", mean, scale))
     if a.center:
         shift = b.op("add", beta, shift)
-    after = tuple(range(1, ndim - from_front(a.axis, ndim)))
-    if after:
-        scale, shift = (b.op("expand_dims", v, axis=after) for v in (scale, shift))
-    return b.tuple(b.op("add", b.op("multiply", x, scale), shift), old_mean, old_var)
+    return b.tuple(b.op("add", b.op("multiply", x, spread(scale)), spread(shift)), *kept)
 
 
 def _blend(b: Any, old: Any, new: Any, momentum: float, dtype: Any) -> Any:
