@@ -156,6 +156,20 @@ def test_passes_for_some_functions() -> None:
     assert [v.name_hint for v, f in module.functions_items() if "seen" in f.attrs] == ["f1"]
     with pytest.raises(ValueError, match="matches"):
         tvm.transform.ApplyPassToFunction(double, "h", True)(module)
+    prefix = tvm.transform.ApplyPassToFunction(double, "f")(tvm.IRModule({"f1": chain, "g": chain}))
+    assert [v.name_hint for v, f in prefix.functions_items() if "seen" in f.attrs] == ["f1"], "as Python's re.match"
+
+
+def test_passes_for_some_functions_remove_none() -> None:
+    """Guards private functions, which a pass that sees no call of them takes away: they are public meanwhile."""
+    public = tvm.transform.module_pass(
+        lambda mod, ctx: mod.with_functions({v: f for v, f in mod.functions.items() if "global_symbol" in f.attrs}),
+        opt_level=0,
+    )
+    none = tvm.transform.module_pass(lambda mod, ctx: mod.with_functions({}), opt_level=0)
+    given = tvm.IRModule({"f1": chain.without_attr("global_symbol"), "g": chain})
+    for step in (public, none):
+        tvm.ir.assert_structural_equal(tvm.transform.ApplyPassToFunction(step, "f.*")(given), given)
 
 
 def test_layouts() -> None:

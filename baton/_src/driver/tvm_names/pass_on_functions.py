@@ -13,7 +13,8 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class ApplyPassToFunction(Pass):
-    """What `transform` makes of the functions whose whole names match; the others stay as they are.
+    """What `transform` makes of the functions whose names match from their beginning; the others stay as they are, and
+    so do those that it removes. Private ones are public meanwhile: something that is not seen may call them.
 
     Functions that it adds are taken over. Error (a `ValueError`) for no match, if that is asked for.
     """
@@ -23,13 +24,18 @@ class ApplyPassToFunction(Pass):
     error_if_no_function_matches_regex: bool = False
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        chosen = {v.name_hint for v in module.functions if re.fullmatch(self.func_name_regex, v.name_hint)}
+        chosen = {v.name_hint: v for v in module.functions if re.match(self.func_name_regex, v.name_hint)}
         if not chosen and self.error_if_no_function_matches_regex:
             raise fail("api", f"no function of the module matches {self.func_name_regex!r}", kind=ValueError)
         if not chosen:
             return module
-        changed = self.transform(module)
-        kept = {v: f for v, f in module.functions.items() if v.name_hint not in chosen}
-        known = {v.name_hint for v in kept}
-        made = {v: f for v, f in changed.functions.items() if v.name_hint not in known}
-        return changed.with_functions({**made, **kept})
+        private = {name for name, v in chosen.items() if "global_symbol" not in module.functions[v].attrs}
+        exposed = {chosen[name]: module.functions[chosen[name]].with_attr("global_symbol", name) for name in private}
+        changed = self.transform(module.with_functions({**module.functions, **exposed}))
+        others = {v.name_hint for v in module.functions} - chosen.keys()
+        made = {v: f for v, f in changed.functions.items() if v.name_hint not in others}
+        made = {v: f.without_attr("global_symbol") if v.name_hint in private else f for v, f in made.items()}
+        known = {v.name_hint for v in made}
+        return changed.with_functions(
+            {**made, **{v: f for v, f in module.functions.items() if v.name_hint not in known}}
+        )
