@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from baton._src.support.damaged_files import DAMAGE
 from baton._src.support.diagnostics import fail
 from baton._src.support.whole_file import whole_file
 from baton._src.values.tensor import AnyArray
 
-_DAMAGE = (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
-"""What readers of archives, of packed data and of the heads of arrays raise where bytes were changed."""
 WITHOUT_OBJECTS = "save strings as numpy.array(strings, str); arrays of objects are pickles"
 
 
@@ -26,7 +23,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
         loaded = np.load(path, allow_pickle=False)
     except OSError as error:
         raise fail("input-file", f"cannot read {path}: {error.strerror or error}") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         message = f"{path} is damaged, or no .npz or .npy file of plain arrays"
         raise fail("input-file", message, help=f"write it with numpy.savez; {WITHOUT_OBJECTS}") from error
     if isinstance(loaded, np.ndarray):
@@ -37,7 +34,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
     with loaded:
         try:
             return {name: loaded[name] for name in loaded.files}
-        except (*_DAMAGE, OSError) as error:
+        except (*DAMAGE, OSError) as error:
             if "pickle" in str(error):
                 raise fail("input-file", f"{path} holds arrays of objects", help=WITHOUT_OBJECTS) from error
             raise fail("input-file", f"{path} is damaged: {error}") from error

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from baton._src.driver.tvm_names.tvmc.commands.main import main
 from baton._src.driver.wiring import wire
 
 if __name__ == "__main__":
     wire()
-    sys.exit(main())
+    main()

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tvmc.commands.main", "main"),
+        **names("driver.tvm_names.tvmc.commands.main", "main _main"),
     },
     before=wire,
 )

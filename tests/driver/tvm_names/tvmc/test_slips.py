@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from baton import relay
 from baton._src.driver.tvm_names.tvmc.model import add_bytes
 from baton.driver import tvmc
 from baton.driver.tvmc.frontends import get_frontend_by_name, get_frontend_names, guess_frontend
-from baton.driver.tvmc.main import main
+from baton.driver.tvmc.main import _main as main
 from baton.driver.tvmc.pass_config import parse_configs
 from baton.driver.tvmc.shape_parser import parse_shape_string
 from baton.driver.tvmc.target import target_from_cli
@@ -182,6 +183,9 @@ def test_targets_as_texts(tmp_path: Path) -> None:
         assert (found.mcpu, found.num_cores) == ("haswell", 3)
     with pytest.raises(tvmc.TVMCException, match="not JSON"):
         target_from_cli("{kind}")
+    assert target_from_cli(f'{{"kind": "llvm", "model": "{"x" * 300}"}}').model == "x" * 300, (
+        "too long for a file's name"
+    )
 
 
 def test_statuses(text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +204,12 @@ def test_statuses(text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
         assert main(arguments) == 4
         assert why in capsys.readouterr().err
     assert main([]) == 1
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "0.19.0\n"
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (text.parent / "m.pt2").write_bytes(b"")
+    assert main(["compile", "--target", "llvm", "m.pt2"]) == 5
+    assert "which is not installed" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["compile", str(text)])
 

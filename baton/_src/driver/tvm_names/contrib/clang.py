@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ def create_llvm(
 
 def _source(given: str, place: Path) -> str:
     """The file of a source; a text is written to `place`."""
-    if "\n" not in given and Path(given).is_file():
+    if "\n" not in given and os.path.isfile(given):
         return given
     place.write_text(given, encoding="utf-8")
     return str(place)

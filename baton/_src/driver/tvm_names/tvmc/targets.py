@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def target_from_cli(
 
 
 def _described(text: str) -> Any:
-    if Path(text).is_file():
+    if os.path.isfile(text):  # false, not an error as pathlib's is, for a text too long for a name
         text = Path(text).read_text(encoding="utf-8").strip()
     if text.startswith("{"):
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from baton._src.driver.tvm_names.tvmc.inputs import FILL_MODES
 from baton._src.driver.tvm_names.tvmc.package import TVMCPackage
 from baton._src.driver.tvm_names.tvmc.result import get_top_results
 from baton._src.driver.tvm_names.tvmc.runner import run_module
+from baton._src.support.damaged_files import DAMAGE
 from baton._src.values.tensor import AnyArray
 
 
@@ -65,5 +65,5 @@ def _arrays(path: str) -> dict[str, AnyArray]:
             return {name: found[name] for name in found.files}
     except AttributeError as error:
         raise refuse(f"Error loading inputs file: {path} holds one array without a name", help) from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
+    except (*DAMAGE, OSError, TypeError) as error:
         raise refuse(f"Error loading inputs file: {error}", help) from error
