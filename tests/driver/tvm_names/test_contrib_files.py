@@ -42,6 +42,8 @@ def test_archives_among_files_are_unpacked(tmp_path: Path) -> None:
     temp = utils.tempdir()
     found = tar.normalize_file_list_by_unpacking_tars(temp, [str(tmp_path / "c.o"), packed])
     assert [Path(file).read_text(encoding="utf-8") for file in found] == ["c.o", "a.o", "b.o"]
+    with pytest.raises(ValueError, match="duplicate file name"):
+        tar.tar(packed, [str(tmp_path / "a.o"), str(temp.relpath("0_two")) + "/../a.o", str(tmp_path / "." / "a.o")])
 
 
 def test_targets_of_devices_and_those_in_force() -> None:

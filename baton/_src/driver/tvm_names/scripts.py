@@ -8,11 +8,16 @@ from baton._src.driver.tvm_names.reported import shown
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.script.entrance import from_source as read
 from baton._src.script.namespaces import script_roots
+from baton._src.script.read_source import source_of
 from baton._src.tir.script_names import SCRIPT_NAMES
 
 
-def from_source(program: str, extra_vars: Any = None, check_well_formed: bool = True) -> Any:
-    """A module or function from its text; nothing of it is executed. Errors carry their places, several at once."""
+def from_source(program: Any, extra_vars: Any = None, check_well_formed: bool = True) -> Any:
+    """A module or function from its text, or from that of a Python class or function; nothing of it is executed. Errors
+    carry their places, several at once.
+    """
+    if not isinstance(program, str):
+        program = source_of(program).source.text
     roots = {**script_roots(RELAX_TEXT, SCRIPT_NAMES), **(extra_vars or {})}
     with shown():
         return read(program, roots, check_well_formed=check_well_formed)

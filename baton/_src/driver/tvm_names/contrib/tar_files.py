@@ -9,10 +9,18 @@ from typing import Any
 
 
 def tar(output: str, files: str | Path | Sequence[str | Path]) -> None:
-    """An archive (`.tar`, packed for `.tar.gz`) with these files, each under its name without folders."""
+    """An archive (`.tar`, packed for `.tar.gz`) with these files, each under its name without folders.
+
+    `ValueError`: two of them have one name.
+    """
+    listed = [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
+    names = [file.name for file in listed]
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise ValueError(f"duplicate file name {twice}")
     with tarfile.open(output, "w:gz" if str(output).endswith("gz") else "w") as archive:
-        for file in [files] if isinstance(files, (str, Path)) else files:
-            archive.add(file, arcname=Path(file).name)
+        for file in listed:
+            archive.add(file, arcname=file.name)
 
 
 vars(tar)["output_format"] = "tar"
