@@ -184,8 +184,9 @@ def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: 
     if attributes.axis is not None:
         return [_cut(b, args[0], [_extent(field, attributes.axis) for field in fields], attributes.axis, grad)]
     items = [b.item(args[0], n) for n in range(len(fields))]
-    flat = b.tuple(*(b.op("flatten", item) for item in items))
-    parts = _cut(b, flat, [_size(field) for field in fields], 0, grad)
+    sizes = [_size(field) for field in fields]
+    flat = b.tuple(*(b.op("flatten", item) for item in items)) if any(s is None for s in sizes) else None
+    parts = _cut(b, flat, sizes, 0, grad)
     return [b.tuple(*(b.op("reshape", b.item(parts, n), b.shape_of(item)) for n, item in enumerate(items)))]
 
 
