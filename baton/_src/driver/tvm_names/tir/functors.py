@@ -37,7 +37,7 @@ def post_order_visit(stmt: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
-    """Call `fvisit` on every statement and expression once, wholes first; if it returns False, the parts are skipped."""
+    """Call `fvisit` on every statement and expression once, wholes first; if it returns False, parts are skipped."""
     pending, seen = [stmt], set()
     while pending:
         node = pending.pop()
