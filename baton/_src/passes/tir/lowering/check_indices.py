@@ -29,6 +29,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.guarded_accesses import accesses_among
 from baton._src.tir.analysis.outside_indices import ends_of
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.prim_func import PrimFunc
@@ -74,8 +75,7 @@ def check_indices(
         asked |= {i for n in accesses_among(nodes) for a, i in enumerate(n.indices) if (n.buffer.data, a) in axes}
     if not asked:
         return body
-    checks, accesses = _Checks(body, nodes, asked, params), accesses_among(nodes)
-    checks.analyzer.mark_nonnegative(*sizes)
+    checks, accesses = _Checks(body, nodes, asked, params, sizes), accesses_among(nodes)
     changed: dict[Any, Any] = {}
     for node in nodes:
         found = rebuild(node, changed) if changed else node
@@ -175,10 +175,20 @@ def _gives_integers(node: Any) -> bool:
 class _Checks:
     """Which suspects are checked, and the messages of failing checks."""
 
-    def __init__(self, body: st.Stmt, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
+    def __init__(
+        self,
+        body: st.Stmt,
+        nodes: Sequence[Any],
+        suspects: set[Any],
+        params: Iterable[tir.Var],
+        sizes: Iterable[tir.Var],
+    ) -> None:
         self.suspects = suspects
         self.names = names_of_memory(nodes, params)
         self.analyzer = with_ranges(body)
+        self.sized = with_ranges(body)
+        """Knows that sizes are not negative, too."""
+        self.sized.mark_nonnegative(*sizes)
         self.made: dict[Any, PrimExpr] = {}
 
     def checked(self, access: Any, rebuilt: Any) -> Any:
@@ -194,15 +204,19 @@ class _Checks:
                     indices[axis] = self._within(indices[axis], extent, place)
         return rebuilt.with_fields(indices=tuple(indices))
 
+    def _prover(self, index: PrimExpr) -> Analyzer:
+        """One that knows the sizes, but for what is divided by them: it would take them to be positive."""
+        return self.analyzer if _divides_by_a_size(index) else self.sized
+
     def _is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
-        prove, end = self.analyzer.prove, ops.cast(INT64, extent)
+        prove, end = self._prover(index).prove, ops.cast(INT64, extent)
         found = [ops.cast(INT64, where) for where in ends_of(index)]
         return bool(found) and all(prove(tir.GE(w, tir.IntImm(INT64, 0))) and prove(tir.LT(w, end)) for w in found)
 
     def _fits_unless_empty(self, index: PrimExpr, extent: PrimExpr) -> bool:
         if isinstance(extent, tir.IntImm) or index.dtype.lanes > 1:
             return False
-        with self.analyzer.constrained(tir.GE(extent, tir.IntImm(extent.dtype, 1))):
+        with self._prover(index).constrained(tir.GE(extent, tir.IntImm(extent.dtype, 1))):
             return self._is_inside(index, extent)
 
     def _within(self, index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
@@ -211,6 +225,11 @@ class _Checks:
         if key not in self.made:
             self.made[key] = index_within(index, extent, place)
         return self.made[key]
+
+
+def _divides_by_a_size(index: PrimExpr) -> bool:
+    divisions = (n for n in post_order(index) if isinstance(n, (tir.FloorMod, tir.FloorDiv, tir.Mod, tir.Div)))
+    return any(not isinstance(n.b, tir.IntImm) for n in divisions)
 
 
 def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
