@@ -98,3 +98,22 @@ def test_sizes_that_do_not_fit() -> None:
     func = create_prim_func([a, compute(a.shape, lambda i: a[i], name="B")])
     with pytest.raises(DiagnosticError, match="1099511627776 is no int32"):
         ForceNarrowIndexToInt32()(IRModule({"main": func}))
+
+
+def test_sums_of_bytes_wrap_before_they_are_indices() -> None:
+    """Found by random kernels: conditions and indices of int8 were computed in int64, where 100 + 100 is not -56."""
+    text = """
+@T.prim_func
+def f(x: T.Buffer((4,), "int8"), table: T.Buffer((256,), "int32"), out: T.Buffer((4,), "int32")):
+    for i in range(4):
+        if T.int8(0) >= T.int8(-128) - T.int8(1):
+            out[i] = -1
+        else:
+            out[i] = table[x[i] + x[i]]
+"""
+    kernel = parse_text(text)
+    x, table = np.array([0, 1, 2, -128], "int8"), np.arange(256, dtype="int32") + 7
+    for function in (kernel, with_index_dtype(kernel, INT64)):
+        out = np.zeros(4, "int32")
+        run_prim_func(function, [x, table, out])
+        assert out.tolist() == [7, 9, 11, 7]

@@ -13,6 +13,7 @@ from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
@@ -26,7 +27,7 @@ def parts(index: PrimExpr) -> list[Any]:
 
 
 def in_dtype(index: PrimExpr, dtype: DataType) -> PrimExpr:
-    """An index computed in `dtype`; what is no arithmetic is converted."""
+    """An index computed in `dtype`; what is no arithmetic of indices is converted: sums of bytes wrap before that."""
     made: dict[Any, PrimExpr] = {}
     for node in parts(index):
         match node:
@@ -39,7 +40,7 @@ def in_dtype(index: PrimExpr, dtype: DataType) -> PrimExpr:
                 made[node] = tir.IntImm(dtype, value)
             case tir.Cast(value=value) if value.dtype == dtype:
                 made[node] = value
-            case tir.BinaryOp() if isinstance(node, ARITHMETIC):
+            case tir.BinaryOp() if isinstance(node, ARITHMETIC) and is_index(node.dtype):
                 made[node] = type(node)(made[node.a], made[node.b])
             case _:
                 made[node] = tir.Cast(dtype, node)

@@ -45,3 +45,13 @@ def test_questions_do_not_change_how_conditions_are_written() -> None:
     analyzer = Analyzer()
     assert analyzer.equal(x + 3, y) is None
     assert str(analyzer.simplify(tir.EQ(x + 3, y))) == "x == y - 3"
+
+
+@pytest.mark.parametrize("compare", [tir.EQ, tir.NE, tir.LT, tir.GE])
+def test_numbers_of_small_types_are_numbers(compare: type) -> None:
+    """Found by random kernels: `cast(int32, int8(3)) != -2` failed, as it was decided when it was written out."""
+    for small, x in (("int8", 3), ("uint8", 200), ("int16", -2)):
+        condition = compare(tir.Cast("int32", tir.IntImm(small, x)), tir.literal(-2))
+        found = Analyzer().simplify(condition)
+        assert isinstance(found, tir.IntImm)
+        assert found.value == evaluate(condition, {})

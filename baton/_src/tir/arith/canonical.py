@@ -181,13 +181,20 @@ def _cast(ctx: Context, node: tir.Cast) -> Poly:
     form = ctx.memo[node.value]
     if is_index(target) and source.lanes == 1 and wrapping.is_exact(ctx, form):
         if source.is_bool or (source.is_int and source.bits <= target.bits - (source.kind == "uint")):
-            return form
+            return _number_widened(ctx, form)
         if source.is_int and _fits_already(ctx, form, target):
             return form
         low, high = bound(ctx, form)
         if source.is_int and low >= -(1 << 31) and high < 1 << 31:
             return form
     return opaque(ctx, node)
+
+
+def _number_widened(ctx: Context, form: Poly) -> Poly:
+    """A number of a small type is one of the wider type, too."""
+    monomial = next(iter(form), ())
+    number = ctx.atoms[monomial[0]].expr if len(form) == 1 and len(monomial) == 1 else None
+    return p.scale(p.constant(number.value), form[monomial]) if isinstance(number, IntImm) else form
 
 
 def _fits_already(ctx: Context, form: Poly, target: DataType) -> bool:

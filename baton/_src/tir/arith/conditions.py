@@ -17,6 +17,7 @@ from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
 from baton._src.tir.arith.polynomial import ONE, ZERO, Poly
 from baton._src.tir.arith.proofs import is_nonnegative
+from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import BOOL, DataType
 
 _MAX_BOUNDS = 8
@@ -78,8 +79,9 @@ def is_zero(ctx: Context, poly: Poly, dtype: DataType) -> Poly:
 
 
 def _known(ctx: Context, index: int) -> Poly:
-    """The condition an atom stands for, looked up among those known to hold or not."""
-    decided = ctx.facts.conditions.get(index)
+    """The condition an atom stands for, looked up among those known to hold or not; numbers in it may decide it."""
+    written = ctx.atoms[index].expr
+    decided = written.value if isinstance(written, IntImm) else ctx.facts.conditions.get(index)
     return p.atom(index) if decided is None else ONE if decided else ZERO
 
 

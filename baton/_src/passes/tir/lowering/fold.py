@@ -18,6 +18,7 @@ from baton._src.ir.traverse import children, map_content, post_order, rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.folding import wrap
 
 _BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
     tir.Add: ops.add,
@@ -95,7 +96,7 @@ def _numbers(expr: PrimExpr) -> Sequence[int] | None:
         case tir.Broadcast(value=tir.IntImm(value=value), lanes=lanes):
             return (value,) * lanes
         case tir.Ramp(base=tir.IntImm(value=base), stride=tir.IntImm(value=stride), lanes=lanes):
-            return [base + n * stride for n in range(lanes)]
+            return [wrap(base + n * stride, expr.dtype.element) for n in range(lanes)]
         case _:
             return None
 
