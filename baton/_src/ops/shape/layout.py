@@ -22,6 +22,7 @@ from baton._src.ops.layout_names import AxisOrder, parse_layout
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.axes_moved import PERMUTE_DIMS, PermuteAttrs
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.index_map import IndexMap
@@ -165,13 +166,26 @@ def mapped(index_map: Any, indices: Any) -> list[Any]:
     return [k.index(v) for v in found if isinstance(v, (int, k.PrimExpr))]
 
 
-def new_shape(index_map: Any, shape: Any) -> list[Any]:
-    """The shape that the map makes of one (`IndexMap.map_shape`)."""
-    dims = as_dims(shape)
+def _as_map(index_map: Any, rank: int) -> IndexMap:
     known = isinstance(index_map, IndexMap)
-    found = index_map if known else IndexMap.from_func_with_separators(index_map, len(dims))[0]
-    math = DimMath(Analyzer())
-    return [math.normal(dim) for dim in found.map_shape(dims)]
+    found: IndexMap = index_map if known else IndexMap.from_func_with_separators(index_map, rank)[0]
+    return found
+
+
+def new_shape(index_map: Any, shape: Any) -> list[Any]:
+    """The shape that the map makes of one (`IndexMap.map_shape`); of one without elements, too."""
+    dims, math = as_dims(shape), DimMath(Analyzer())
+    found = (math.normal(dim) for dim in _as_map(index_map, len(dims)).map_shape(dims))
+    return [max(dim, 0) if isinstance(dim, int) else dim for dim in found]
+
+
+def _fills(index_map: Any, shape: Any) -> bool:
+    """Whether every place of the new shape certainly gets an element."""
+    try:
+        _as_map(index_map, len(shape)).inverse(as_dims(shape))
+    except DiagnosticError:
+        return False
+    return True
 
 
 def infer_map(call: OpCall[MapAttrs]) -> Info:
@@ -189,7 +203,7 @@ def infer_map(call: OpCall[MapAttrs]) -> Info:
 
 
 def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
-    """Padding everywhere, then every element stored where the map says."""
+    """Padding (0 if none is said) where elements may not go, then every element stored where the map says."""
     x = inputs[0]
 
     def body(ins: Any, outs: Any) -> Stmt:
@@ -197,9 +211,9 @@ def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
             return store(outs[0], mapped(a.index_map, list(i)), load(ins[0], *i))
 
         moved = loops(x.shape, move)
-        if a.pad_value is None:
+        if a.pad_value is None and _fills(a.index_map, x.shape):
             return moved
-        blank = k.const(as_element(a.pad_value, x.dtype), x.dtype)
+        blank = k.const(as_element(0 if a.pad_value is None else a.pad_value, x.dtype), x.dtype)
         return both(loops(out.shape, lambda *i: store(outs[0], i, blank), "p"), moved)
 
     return extern(k.dims(out.shape), [x], body, "layout_transform", x.dtype)
@@ -229,6 +243,7 @@ LAYOUT_TRANSFORM = OpDef(
         Sample((Arr((2, 8)),), MapAttrs(lambda n, c: (n, c // 4, c % 4))),
         Sample((Arr(("n", 3)),), MapAttrs(lambda n, c: (c, n))),
         Sample((Arr((6,)),), MapAttrs(lambda i: (i // 4, i % 4), pad_value=-1.0)),
+        Sample((Arr((3, 3)),), MapAttrs(lambda i, j: (i, j // 2 * 2))),
     ),
     summary="Transform the layout of a tensor by an index map.",
 )
