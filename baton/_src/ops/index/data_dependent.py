@@ -109,8 +109,9 @@ def infer_unique(call: OpCall[Any]) -> Info:
 
 def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, Any]:
     """Distinct elements (rows along `axis`), their first places, the inverse and the counts."""
-    every = {"return_index": True, "return_inverse": True, "return_counts": True}
-    values, first, inverse, counts = np.unique(wide(x), **every, axis=axis)
+    values, first, inverse, counts = np.unique(
+        wide(x), return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
     inverse = inverse.reshape(-1)
     if not ordered:
         appearance = np.argsort(first, kind="stable")

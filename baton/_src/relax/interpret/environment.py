@@ -31,7 +31,7 @@ class Frame:
         """A scalar under the shape variables bound so far, computed exactly; its user checks the range."""
         if isinstance(expr, (IntImm, FloatImm)):
             return expr.value
-        if isinstance(expr, TirVar):
+        if isinstance(expr, TirVar) and expr in self.shapes:
             return self.shapes[expr]
         return evaluate(expr, self.shapes, exact=True)
 

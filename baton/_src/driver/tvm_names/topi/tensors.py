@@ -143,8 +143,9 @@ def strided_slice(
     steps += (1,) * (len(begins) - len(steps))
     places = tuple(range(len(begins))) if axes is None else tuple(int(v) for v in axes)
     if slice_mode == "size":
-        ends, steps = tuple(map(end_of_size, begins, map(number_of, ends))), (1,) * len(begins)
-        ends = tuple(shape_of(a)[axis] if end is None else end for axis, end in zip(places, ends))
+        after = map(end_of_size, begins, map(number_of, ends))
+        ends = tuple(shape_of(a)[axis] if end is None else end for axis, end in zip(places, after))
+        steps = (1,) * len(begins)
     return call("strided_slice", a, places, begins, ends, steps)
 
 
