@@ -35,6 +35,9 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "sequence_mask": lambda x, lengths: relay.sequence_mask(x, lengths),
     "matrix_set_diag": lambda x, diagonal: relay.matrix_set_diag(x, diagonal),
     "several diagonals": lambda x, diagonals: relay.matrix_set_diag(x, diagonals, k=(-1, 1)),
+    "stft": lambda x: relay.stft(x, 4, 2),
+    "correlation": relay.nn.correlation,
+    "deformable_conv2d": relay.nn.deformable_conv2d,
 }
 CASES = [
     ("slice_like", (_rows(2, 3), _rows(1, 3)), [(_rows(2, 3), _rows(2, 4)), (_rows(1, 3), _rows(2, 1))]),
@@ -49,6 +52,13 @@ CASES = [
         [(_rows(4, 5), _rows(3, 3)), (_rows(4, 5), _rows(2, 4))],
     ),
     ("strided_set", (_rows(4), _rows(3)), [(_rows(4), _rows(2)), (_rows(4), _rows(1)), (_rows(2), _rows(3))]),
+    ("stft", (_rows(1, 8),), [(_rows(1, 3),), (_rows(1, 1),)]),
+    ("correlation", (_rows(1, 1, 3, 4),) * 2, [(_rows(1, 1, 2, 4),) * 2]),
+    (
+        "deformable_conv2d",
+        (_rows(1, 1, 3, 4), 0 * _rows(1, 18, 1, 2), _rows(1, 1, 3, 3)),
+        [(_rows(1, 1, 2, 4), _rows(1, 18, 0, 2), _rows(1, 1, 3, 3))],
+    ),
 ]
 
 
@@ -60,7 +70,7 @@ def test_what_does_not_fit_is_refused(name: str, good: Any, wrong: list[Any]) ->
     params = [relay.var(f"x{n}", shape=(relay.Any(),) * x.ndim, dtype=str(x.dtype)) for n, x in enumerate(good)]
     module = baton.IRModule.from_expr(relay.Function(params, BUILDERS[name](*params)))
     interpreted, compiled = (relay.create_executor(k, mod=module, target="llvm").evaluate() for k in ("debug", "vm"))
-    np.testing.assert_allclose(compiled(*good).numpy(), interpreted(*good).numpy(), rtol=1e-6)
+    np.testing.assert_allclose(compiled(*good).numpy(), interpreted(*good).numpy(), rtol=1e-6, atol=1e-9)
     for operands in wrong:
         for program in (interpreted, compiled):
             with pytest.raises(DiagnosticError):

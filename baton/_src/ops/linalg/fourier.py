@@ -117,9 +117,9 @@ def infer_stft(call: OpCall[StftAttrs]) -> Info:
     if x.shape is None:
         return TensorInfo(None, x.dtype, 4)
     math = DimMath(call.prover)
-    room = math.subtract(x.shape[1], a.n_fft)
-    if isinstance(room, int) and room < 0:
+    if math.at_most(a.n_fft, x.shape[1]) is False:
         call.fail(f"a frame of {a.n_fft} does not fit into {x.shape[1]} elements")
+    room = math.subtract(x.shape[1], a.n_fft)
     frames = math.add(math.floor_divide(room, a.hop_length), 1)
     return TensorInfo((x.shape[0], a.frequencies, frames, 2), x.dtype)
 

@@ -68,7 +68,7 @@ def infer(call: OpCall[CorrelationAttrs]) -> Info:
     extents = []
     for axis in (0, 1):
         room = math.add(x.shape[2 + axis], a.padding[axis] + a.padding[2 + axis] - lost)
-        if isinstance(room, int) and room <= 0:
+        if math.at_most(1, room) is False:
             call.fail(f"patches and displacements do not fit into {show_shape(x.shape)}", help="add padding")
         extents.append(math.ceil_divide(room, a.stride1))
     return TensorInfo((x.shape[0], (2 * a.steps + 1) ** 2, *extents), dtype, vdevice=device)

@@ -88,7 +88,8 @@ def _check(call: OpCall[Any], packed_rank: int, bit_axis: int) -> None:
         call.fail(f"got {show_shape(x.shape, x.ndim)} and {show_shape(w.shape, w.ndim)}")
     if w.ndim == packed_rank and not w.dtype.is_void and w.dtype != a.pack_dtype:
         call.fail(f"a packed weight must have dtype {a.pack_dtype}, got {w.dtype}", code="op-dtype")
-    if w.ndim == packed_rank and w.shape is not None and w.shape[bit_axis] != a.weight_bits:
+    bits = w.shape[bit_axis] if w.ndim == packed_rank and w.shape is not None else a.weight_bits
+    if DimMath(call.prover).equal(bits, a.weight_bits) is False:
         call.fail(f"the packed weight {show_shape(w.shape)} must have {a.weight_bits} places in axis {bit_axis}")
 
 
@@ -146,13 +147,14 @@ def infer_conv(call: OpCall[BitserialConvAttrs]) -> Info:
         call.fail(
             f"the data has {data['C']} channels, the {a.kernel_layout} weight {show_shape(w.shape)} has {kernel['I']}"
         )
-    if (kernel["H"], kernel["W"]) != a.kernel_size or a.channels not in (None, kernel["O"]):
+    said = {"H": a.kernel_size[0], "W": a.kernel_size[1], "O": kernel["O"] if a.channels is None else a.channels}
+    if any(math.equal(kernel[letter], size) is False for letter, size in said.items()):
         call.fail(f"kernel_size {a.kernel_size} or channels {a.channels} is not the weight's {show_shape(w.shape)}")
     result: dict[str, Dim] = {"N": data["N"], "C": kernel["O"]}
     for i, letter in enumerate("HW"):
         borders = (a.padding[i], a.padding[i + 2])
         size = window_extent(math, data[letter], kernel[letter], a.strides[i], 1, *borders)
-        if isinstance(size, int) and size <= 0:
+        if math.at_most(1, size) is False:
             call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
         result[letter] = size
     return TensorInfo(tuple(result[letter] for letter in a.data_layout), a.out_dtype)

@@ -54,6 +54,8 @@ def infer(call: OpCall[DeformableAttrs]) -> Info:
     if x.shape is None or w.shape is None or plain.shape is None:
         return plain
     math, place = DimMath(call.prover), a.data_layout.index
+    if any(math.at_most(1, plain.shape[place(letter)]) is False for letter in "HW"):
+        call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
     channels = x.shape[place("C")]
     if isinstance(channels, int) and channels % a.deformable_groups:
         call.fail(f"{channels} channels cannot be divided into {a.deformable_groups} deformable groups")

@@ -149,7 +149,7 @@ def infer(call: OpCall[WinogradAttrs]) -> Info:
     if a.channels is not None and math.equal(outputs, a.channels) is False:
         call.fail(f"channels is {a.channels}, but the kernel has {outputs}")
     extents = [window_extent(math, x.shape[2 + i], r, 1, 1, a.padding[i], a.padding[2 + i]) for i in (0, 1)]
-    if any(isinstance(extent, int) and extent <= 0 for extent in extents):
+    if any(math.at_most(1, extent) is False for extent in extents):
         call.fail(f"the kernel of {r} x {r} is larger than the data {show_shape(x.shape)}, padded by {a.padding}")
     return TensorInfo((x.shape[0], outputs, *extents), dtype)
 
