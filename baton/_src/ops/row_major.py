@@ -1,8 +1,9 @@
-"""Row-major order: the position of an element from its indices, and its indices from the position."""
+"""Row-major order: the position of an element from its indices, its indices from the position, tensors along it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from baton._src.ops import kernel_words as k
@@ -24,3 +25,16 @@ def split_index(flat: Any, shape: Sequence[Any]) -> list[Any]:
         found.insert(0, k.index(0) if k.is_one(shape[position]) else flat if position == 0 else flat % extent)
         flat = flat if k.is_one(shape[position]) else flat // extent
     return found
+
+
+def element_count(shape: Sequence[Any]) -> Any:
+    """How many elements a tensor of this shape has."""
+    return reduce(lambda total, dim: total * k.index(dim), shape, k.index(1))
+
+
+def flattened(x: k.Tensor, count: Any = None) -> k.Tensor:
+    """All elements along one axis, of extent `count` if that is known better than as the product of the dims."""
+    if x.ndim == 1:
+        return x
+    extent = element_count(x.shape) if count is None else count
+    return k.compute((extent,), lambda i: x(*split_index(i, x.shape)), "flat")

@@ -23,7 +23,7 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store
 from baton._src.ops.precision import accumulator
-from baton._src.ops.row_major import split_index
+from baton._src.ops.row_major import flattened
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
@@ -97,11 +97,6 @@ def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[
     return rounded(extern(tuple(x.shape), [x], body, "scan", kept), dtype)
 
 
-def flattened(x: k.Tensor, shape: Any) -> k.Tensor:
-    """All elements along one axis."""
-    return x if x.ndim == 1 else k.compute(shape, lambda i: x(*split_index(i, x.shape)), "flat")
-
-
 def _reference(x: Any, a: ScanAttrs, function: Callable[..., Any], start: int) -> Any:
     dtype = DataType(x.dtype) if a.dtype.is_void else a.dtype
     kept = accumulator(dtype)
@@ -127,7 +122,7 @@ def _cumsum_gradient(b: Any, args: Any, a: ScanAttrs, out: Any, grad: Any) -> li
 
 def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -> OpDef[Any]:
     def compute(inputs: Any, a: ScanAttrs, out: Any) -> Any:
-        x = inputs[0] if a.axis is not None else flattened(inputs[0], out.shape)
+        x = inputs[0] if a.axis is not None else flattened(inputs[0], out.shape[0])
         axis = 0 if a.axis is None else from_front(a.axis, x.ndim)
         return scan(x, axis, a.exclusive, start, combine, out.dtype)
 

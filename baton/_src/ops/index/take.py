@@ -20,7 +20,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.row_major import split_index
+from baton._src.ops.row_major import element_count, split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 
@@ -105,9 +105,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
         return in_range(value, extent, a.mode)
 
     if a.axis is None:
-        total: Any = k.index(1)
-        for dim in x.shape:
-            total = total * k.index(dim)
+        total = element_count(x.shape)
         return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "T_take", axes="ax")
     axis, batch = from_front(a.axis, x.ndim), from_front(a.batch_dims, rank)
 

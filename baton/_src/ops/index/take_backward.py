@@ -22,7 +22,7 @@ from baton._src.ops.index.take import infer as infer_take
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
-from baton._src.ops.row_major import split_index
+from baton._src.ops.row_major import element_count, split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
@@ -49,16 +49,13 @@ def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
     rank = at.ndim if isinstance(at, k.Tensor) else 0
     axis = None if a.axis is None else a.axis % x.ndim
     kept = k.sum_dtype(x.dtype)
-    total: Any = k.index(1)
-    for dim in x.shape:
-        total = total * k.index(dim)
 
     def body(ins: Any, outs: Any) -> Stmt:
         source, result = ins[0], outs[0]
 
         def index(*i: Any) -> Any:
             value = load(ins[1], *i) if rank or len(ins) > 1 else at
-            return in_range(value, total if axis is None else x.shape[axis], a.mode)
+            return in_range(value, element_count(x.shape) if axis is None else x.shape[axis], a.mode)
 
         def add(*i: Any) -> Stmt:
             if axis is None:

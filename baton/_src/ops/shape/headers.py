@@ -15,6 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.row_major import element_count
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
@@ -77,10 +78,7 @@ def infer_size(call: OpCall[HeaderAttrs]) -> Info:
 
 def compute_size(inputs: Any, a: HeaderAttrs, out: Any) -> Any:
     """The product of the dims."""
-    total: Any = k.index(1)
-    for dim in inputs[0].shape:
-        total = total * k.index(dim)
-    return k.compute((), lambda: k.cast(out.dtype, total), "ndarray_size")
+    return k.compute((), lambda: k.cast(out.dtype, element_count(inputs[0].shape)), "ndarray_size")
 
 
 NDARRAY_SIZE = OpDef(

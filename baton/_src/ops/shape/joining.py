@@ -22,7 +22,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.ops.layouts import FollowsInput
-from baton._src.ops.row_major import split_index
+from baton._src.ops.row_major import flattened
 from baton._src.ops.samples import Arr, Sample
 
 FEW = 8
@@ -126,7 +126,7 @@ def _infer_flat(call: OpCall[Any], tensors: Sequence[TensorInfo], dtype: Any, de
 
 def compute_concat(inputs: Any, attributes: ConcatAttrs, out: Any) -> Any:
     """Every element is read from the operand whose stretch it lies in."""
-    tensors = [_flat(x) for x in inputs[0]] if attributes.axis is None else list(inputs[0])
+    tensors = [flattened(x) for x in inputs[0]] if attributes.axis is None else list(inputs[0])
     axis = 0 if attributes.axis is None else from_front(attributes.axis, len(out.shape))
     starts = starts_of([x.shape[axis] for x in tensors])
 
@@ -148,17 +148,6 @@ def _in_stretch(position: Any, starts: Sequence[Any], element: Callable[[int], A
         return k.if_then_else(position >= starts[middle], choose(middle, last), choose(first, middle - 1))
 
     return choose(0, len(starts) - 1)
-
-
-def _flat(x: k.Tensor) -> k.Tensor:
-    """`x` along one axis."""
-    if x.ndim == 1:
-        return x
-    total: Any = k.index(1)
-    for dim in x.shape:
-        total = total * k.index(dim)
-
-    return k.compute((total,), lambda i: x(*split_index(i, x.shape)), "flat")
 
 
 def starts_of(extents: Sequence[Any]) -> list[Any]:

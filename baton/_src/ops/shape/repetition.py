@@ -17,6 +17,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, as_dims
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linear_axes import named_dims
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed, target_dims, target_numbers
 
@@ -145,16 +146,7 @@ def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
     (x,) = inputs
     times = max(a.repeats, 1)  # of none there is nothing to index
     if a.axis is None:
-
-        def flat(i: Any) -> Any:
-            position: Any = i // times
-            where: list[Any] = []
-            for d in reversed(x.shape):
-                where.insert(0, position % k.divisor(d))
-                position = position // k.divisor(d)
-            return x(*where)
-
-        return k.compute(out.shape, flat, "T_repeat", axes="ax")
+        return k.compute(out.shape, lambda i: x(*split_index(i // times, x.shape)), "T_repeat", axes="ax")
     axis = from_front(a.axis, x.ndim)
     return k.compute(out.shape, lambda *i: x(*i[:axis], i[axis] // times, *i[axis + 1 :]), "T_repeat", axes="ax")
 
