@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from baton._src.driver.tuning_records.database import Database, Entry
-from baton._src.driver.tuning_records.place import Place, database_path
+from baton._src.driver.tuning_records.database import SPACE, Database, Entry
+from baton._src.driver.tuning_records.place import Place, consulted_database, database_path
 from baton._src.driver.tuning_records.version import tuning_version
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
@@ -76,6 +76,31 @@ def test_a_damaged_file_is_a_diagnostic(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="tuning-database") as caught:
         Database(path).entries(HERE)
     assert "BATON_TUNING=0" in str(caught.value)
+
+
+@pytest.mark.parametrize("record", [5, None, b"{}", "[" * 100_000])
+def test_a_column_of_another_type_is_a_diagnostic(record: object, tmp_path: Path) -> None:
+    """SQLite stores anything in a column of texts; what is no text was a traceback."""
+    database = Database(tmp_path / "tuning.sqlite")
+    table = "create table choices (kernel, target, threads, space, record, rule, before, after, time)"
+    row = ("k", HERE.target, HERE.threads, SPACE, record, "", 1.0, 1.0, 0.0)
+    with contextlib.closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute(table)
+        connection.execute("insert into choices values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    with pytest.raises(DiagnosticError, match="a record is malformed"):
+        database.entries(HERE)
+
+
+def test_places_where_no_file_can_be_are_diagnostics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name too long was a traceback of every compilation, a file in place of the folder one of writing."""
+    long = Database(tmp_path / ("x" * 300))
+    (tmp_path / "file").touch()
+    below = Database(tmp_path / "file" / "tuning.sqlite")
+    monkeypatch.setenv("BATON_TUNING", str(long.path))
+    assert consulted_database() is None
+    for call in (long.entries, lambda place: long.remove(place, "k"), lambda place: below.put(place, "k", Entry({}))):
+        with pytest.raises(DiagnosticError, match="tuning-database"):
+            call(HERE)
 
 
 def test_the_version_follows_the_records_of_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

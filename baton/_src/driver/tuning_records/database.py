@@ -53,7 +53,7 @@ class Database:
 
     def entries(self, place: Place) -> dict[str, Entry]:
         """All rows of a place, by kernel."""
-        if not self.path.exists():
+        if not self._exists():
             return {}
         with self._told(), contextlib.closing(self._opened_to_read()) as connection:
             known = connection.execute("select 1 from sqlite_master where name = 'choices'").fetchall()
@@ -67,13 +67,11 @@ class Database:
 
     def create(self) -> None:
         """Make the file, without rows, if it is not there."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection():
             pass
 
     def put(self, place: Place, kernel: str, entry: Entry) -> None:
         """Write a row, in place of what was there."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(dict(entry.record), sort_keys=True)
         row = (kernel, place.target, place.threads, SPACE, text, entry.rule, entry.before, entry.after, time.time())
         with self._connection() as connection:
@@ -81,7 +79,7 @@ class Database:
 
     def remove(self, place: Place, kernel: str) -> None:
         """Delete a row, if it is there."""
-        if self.path.exists():
+        if self._exists():
             with self._connection() as connection:
                 connection.execute(
                     "delete from choices where kernel = ? and target = ? and threads = ? and space = ?",
@@ -90,18 +88,26 @@ class Database:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection:
+        with self._told(), contextlib.closing(self._opened_to_write()) as connection:
             connection.execute("pragma journal_mode = wal")  # readers never wait
             connection.execute(_TABLE)
             with connection:
                 yield connection
+
+    def _exists(self) -> bool:
+        with self._told():
+            return self.path.exists()
+
+    def _opened_to_write(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return sqlite3.connect(self.path, timeout=PATIENCE)
 
     def _opened_to_read(self) -> sqlite3.Connection:
         place = f"{self.path.absolute().as_uri()}?mode=ro"
         found = sqlite3.connect(place, uri=True, timeout=PATIENCE)
         try:
             found.execute("select 1 from sqlite_master")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             found.close()
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
@@ -111,16 +117,20 @@ class Database:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Errors of SQLite as those of the file."""
+        """Errors of SQLite and of the system as those of the file."""
         try:
             yield
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
             help = "delete the file, name another one in BATON_TUNING, or do without: BATON_TUNING=0"
             raise fail("tuning-database", f"{self.path}: {error}", help=help) from error
 
 
-def _read(text: str) -> dict[str, int]:
-    found = json.loads(text)
+def _read(text: object) -> dict[str, int]:
+    """The record that a column is. SQLite stores values of any type in it."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        found = None
     if not isinstance(found, dict) or not all(isinstance(v, int) for v in found.values()):
-        raise ValueError(f"a record is malformed: {text[:80]}")
+        raise ValueError(f"a record is malformed: {str(text)[:80]}")
     return found

@@ -47,7 +47,8 @@ def database_path(environment: Mapping[str, str] | None = None) -> Path | None:
 def consulted_database() -> Path | None:
     """The database that compilation consults just now: it exists, and the setting `baton.tuning` is on."""
     path = database_path()
-    return path if path is not None and path.exists() and _is_on() else None
+    # `Path.exists` raises where a name is too long or a folder may not be looked into.
+    return path if path is not None and os.path.exists(path) and _is_on() else None
 
 
 def _is_on() -> bool:
