@@ -62,6 +62,19 @@ def test_tuples_several_users_and_symbolic_shapes() -> None:
     check_gradient(program([tensor("x", n, 4), tensor("w", 4, 5)], build), arrays((3, 4), (4, 5)))
 
 
+def test_tensors_of_one_value_take_only_the_shape_of_another() -> None:
+    """`zeros_like` and its kind were operators without a gradient; a fill value has one."""
+
+    def build(b: Any, x: Any, fill: Any) -> Any:
+        kept = b.emit(R.where(b.emit(R.greater(x, b.emit(R.zeros_like(x)))), x, b.emit(R.ones_like(x))))
+        return R.sum(b.emit(R.multiply(kept, b.emit(R.full_like(x, fill)))))
+
+    (x,) = arrays((5,))
+    grads = check_gradient(program([tensor("x", 5), tensor("fill")], build), [x, np.array(3, "float32")])
+    same_values(grads[0], np.where(x > 0, np.float32(3), np.float32(0)))
+    same_values(grads[1], np.where(x > 0, x, np.float32(1)).sum())
+
+
 def test_parameters_asked_for_and_parameters_not_used() -> None:
     def build(b: Any, x: Any, y: Any) -> Any:
         return R.sum(R.exp(x))

@@ -20,7 +20,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.samples import Sample
-from baton._src.ops.shape.creation import CONSTANT
+from baton._src.ops.shape.creation import no_gradient
 from baton._src.ops.shape.targets import scalar_value
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -139,7 +139,7 @@ ARANGE = OpDef(
     infer=infer_arange,
     compute=compute_arange,
     reference=reference_arange,
-    gradient=CONSTANT,
+    gradient=no_gradient,
     fusion=Fusion.OPAQUE,  # inlined as an index it would be one of loops, which kernels trust
     shape_values=(0, 1, 2),
     relax_builder=relax_arange,

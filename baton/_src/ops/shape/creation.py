@@ -6,24 +6,41 @@ relax-ops-passes-vm §1 (create), relay-language §6 level 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.mixed_dtypes import like_operands
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.prim import prim_dtype
 
-CONSTANT = NotApplicable("depends on no tensor differentiably")
+
+def no_gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """The result is the same whatever numbers the operands hold."""
+    return [None for _ in args]
+
+
+def _gradient_of_fill(place: int) -> Callable[..., list[Any]]:
+    """Every element is the fill value, operand `place`."""
+
+    def rule(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+        found = no_gradient(b, args, a, out, grad)
+        if args[place].struct_info.dtype.is_float:
+            (found[place],) = like_operands(b, [b.op("sum", grad)], [args[place]], grad)
+        return found
+
+    return rule
 
 
 @attrs
@@ -99,7 +116,7 @@ FULL = OpDef(
     infer=infer_full,
     compute=compute_full,
     reference=reference_full,
-    gradient=CONSTANT,
+    gradient=_gradient_of_fill(-1),
     fusion=Fusion.ELEMWISE,
     relay_builder=relay_full,
     samples=lambda: (
@@ -117,7 +134,7 @@ DYN_FULL = OpDef(
     infer=infer_full,
     compute=compute_full,
     reference=reference_full,
-    gradient=CONSTANT,
+    gradient=_gradient_of_fill(0),
     fusion=Fusion.ELEMWISE,
     in_relax=False,
     shape_values=(1,),
@@ -163,7 +180,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
         infer=infer_shaped,
         compute=compute,
         reference=reference,
-        gradient=CONSTANT,
+        gradient=no_gradient,
         fusion=Fusion.ELEMWISE,
         relay_builder=relay,
         samples=lambda: (
@@ -179,7 +196,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
         infer=infer_shaped,
         compute=compute,
         reference=reference,
-        gradient=CONSTANT,
+        gradient=no_gradient,
         fusion=Fusion.ELEMWISE,
         in_relax=False,
         shape_values=(0,),
@@ -225,7 +242,7 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
         infer=infer_like,
         compute=compute,
         reference=reference,
-        gradient=CONSTANT,
+        gradient=no_gradient if number is not None else _gradient_of_fill(1),
         fusion=Fusion.ELEMWISE,
         layout=FollowsInput(operands=1),
         samples=lambda: (

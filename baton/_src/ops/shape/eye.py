@@ -13,7 +13,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.creation import CONSTANT, LikeAttrs
+from baton._src.ops.shape.creation import LikeAttrs, no_gradient
 from baton._src.ops.shape.targets import scalar_value
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
@@ -94,7 +94,7 @@ EYE = OpDef(
     infer=infer_eye,
     compute=compute_eye,
     reference=reference_eye,
-    gradient=CONSTANT,
+    gradient=no_gradient,
     fusion=Fusion.ELEMWISE,
     relay_name=NotApplicable("Relay has no eye"),
     relax_builder=relax_eye,
@@ -109,7 +109,7 @@ EYE_LIKE = OpDef(
     infer=infer_eye_like,
     compute=lambda inputs, a, out: _diagonal(inputs[1] if len(inputs) > 1 else 0, out),
     reference=reference_eye_like,
-    gradient=CONSTANT,
+    gradient=no_gradient,
     fusion=Fusion.ELEMWISE,
     relay_name=NotApplicable("Relay has no eye_like"),
     samples=lambda: (

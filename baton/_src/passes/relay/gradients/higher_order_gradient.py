@@ -47,23 +47,6 @@ from baton._src.support.trampoline import Task, run
 BACK = RelayRefType(FuncType((), UNIT))
 """The reference that holds the back-propagator."""
 
-FLAT = frozenset(
-    (
-        "full",
-        "dyn.full",
-        "zeros",
-        "dyn.zeros",
-        "ones",
-        "dyn.ones",
-        "full_like",
-        "zeros_like",
-        "ones_like",
-        "eye",
-        "arange",
-    )
-)
-"""Operators whose result does not depend on the values of their operands: their gradient is zero."""
-
 
 def higher_order_gradient(function: Function, module: IRModule) -> Function:
     """See `gradient`. Twins of the functions that `function` calls are added to `module` in place."""
@@ -222,7 +205,7 @@ class _Function(Translation):
         rule = call.op.definition.gradient
         moves = any(self.duals.has_floats(t) and not isinstance(d, Constant) for d, t in zip(duals, types))
         result = self.lifted(value, type_, lets)
-        if not self.duals.has_floats(type_) or not moves or call.op.definition.name in FLAT:
+        if not self.duals.has_floats(type_) or not moves:
             return result
         if isinstance(rule, NotApplicable):
             raise fail("relay-gradient", f"{call.op.name} has no gradient: {rule.why}", span=call.span)
