@@ -69,6 +69,17 @@ def test_operands_of_unknown_dims() -> None:
     assert [part.tolist() for part in evaluate(found, values)] == [[0, 1], [2, 3, 4]]
 
 
+def test_elements_picked_by_tensors() -> None:
+    """Guards index_tensor, which had no gradient: what is picked twice gets two contributions."""
+    data, grad = (relax.Var(n, TensorStructInfo(s, "float64")) for n, s in (("x", (3, 2)), ("g", (2, 2, 2))))
+    places = relax.Var("i", TensorStructInfo((2, 2), "int64"))
+    definition, indices = CATALOGUE.get("index_tensor"), relax.Tuple((places,))
+    found = definition.gradient(Maker("relax", definition, CATALOGUE), (data, indices), definition.attrs(), None, grad)
+    values = {data: np.zeros((3, 2)), places: np.array([[0, -1], [0, 1]]), grad: np.arange(8.0).reshape(2, 2, 2)}
+    assert evaluate(found[0], values).tolist() == [[4, 6], [6, 7], [2, 3]]
+    assert found[1] is None
+
+
 def _gradients(name: str, attributes: Any, arrays: list[Any], seed: Any) -> Any:
     """The gradient towards each of the joined operands."""
     fields = [relax.Var(f"x{i}", TensorStructInfo(x.shape, "float64")) for i, x in enumerate(arrays)]

@@ -89,13 +89,19 @@ def _reference(x: Any, indices: Any) -> Any:
     return np.array(x[tuple(np.asarray(i).astype(np.int64) for i in indices)], order="C")  # of rank 0, too
 
 
+def gradient_index_tensor(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """Elements picked several times get several contributions; indices get no gradient."""
+    data, indices = args
+    return [b.op("index_put", b.full_like(data, 0), indices, grad, accumulate=True), None]
+
+
 INDEX_TENSOR: OpDef[Any] = OpDef(
     "index_tensor",
     inputs=(Input("data"), Input("indices", "tensors that broadcast against each other", kind="tensors")),
     infer=infer_index_tensor,
     compute=lambda inputs, a, out: indexed(inputs[0], inputs[1], out.shape),
     reference=lambda inputs, a: _reference(inputs[0], inputs[1]),
-    gradient=NotApplicable("not offered"),
+    gradient=gradient_index_tensor,
     fusion=Fusion.INJECTIVE,
     relay_name=NotApplicable("Relay's is adv_index"),
     samples=lambda: (
