@@ -127,10 +127,39 @@ def test_unions_of_databases() -> None:
     assert ordered.query_tuning_record(module, TARGET, "main") is slow
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[1, 2]", '[0, [[["get_block", [], {}, []]]]]'])
+def test_databases_append_to_the_same_files(tmp_path: Path) -> None:
+    """Each database counted its own workloads: records of one kernel were read as those of another.
+
+    A record appended to a line without an end made the file unreadable.
+    """
+    first, second = (ms.database.JSONDatabase(work_dir=tmp_path) for _ in range(2))
+    small, large = product(), product(8)
+    record(first, small, 4, 1.0)
+    record(second, large, 4, 2.0)
+    records = tmp_path / "database_tuning_record.json"
+    records.write_text(records.read_text().rstrip())
+    record(first, large, 2, 3.0)
+    record(second, small, 2, 4.0)
+    again = ms.database.JSONDatabase(work_dir=tmp_path)
+    for kernel, seconds in ((small, [1.0, 4.0]), (large, [2.0, 3.0])):
+        workload = again.commit_workload(tvm.IRModule({"main": kernel}))
+        assert [one.seconds for one in again.get_top_k(workload, 5)] == seconds
+    assert len((tmp_path / "database_workload.json").read_text().splitlines()) == 2
+
+
+_LINES = [
+    "nonsense",
+    "[1, 2]",
+    '[0, [[["get_block", [], {}, []]]]]',
+    "[-1, [[[], []], [1], null, null]]",
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("line", [*_LINES, "\udcff"])
 def test_files_that_hold_something_else_are_refused(line: str, tmp_path: Path) -> None:
     record(ms.database.JSONDatabase(work_dir=tmp_path), product(), 4, 1.0)
-    with (tmp_path / "database_tuning_record.json").open("a") as stream:
+    with (tmp_path / "database_tuning_record.json").open("a", errors="surrogateescape") as stream:
         stream.write(line + "\n")
     with pytest.raises(DiagnosticError, match="tuning-record"):
         ms.database.JSONDatabase(work_dir=tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.records import TuningRecor
 from baton._src.driver.tvm_names.tuning.workloads import module_key, normalized
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.shared_lines import alone_with, append_line
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 
@@ -56,7 +57,8 @@ class MemoryDatabase(Database):
 class JSONDatabase(MemoryDatabase):
     """Records in two files, a line each: a workload `[key, text]`, a record `[number of the workload, record]`.
 
-    What the files hold is read when the database is made; what is committed is appended at once.
+    What the files hold is read when the database is made; what is committed is appended at once. Several databases,
+    of several processes, may append to the same files.
     """
 
     def __init__(
@@ -71,34 +73,49 @@ class JSONDatabase(MemoryDatabase):
         super().__init__(module_equality)
         self.path_workload = _path(path_workload, work_dir, WORKLOADS)
         self.path_tuning_record = _path(path_tuning_record, work_dir, RECORDS)
+        self._lines: list[Workload] = []
+        """The workloads of the file, line by line; a workload may have several."""
         self._numbers: dict[str, int] = {}
         self._read(allow_missing)
 
     def _read(self, allow_missing: bool) -> None:
-        known: list[Workload] = []
-        for line in _lines(self.path_workload, allow_missing):
-            workload = _read_line(self.path_workload, line, Workload.from_json)
-            self._numbers[workload.key] = len(known)
-            self._workloads[workload.key] = workload
-            known.append(workload)
+        self._take_workloads(_lines(self.path_workload, allow_missing))
 
         def record(data: Any) -> TuningRecord:
             number, found = data
-            return TuningRecord.from_json(found, known[number])
+            if not 0 <= number < len(self._lines):
+                raise LookupError(f"there is no workload {number}")
+            return TuningRecord.from_json(found, self._lines[number])
 
         for line in _lines(self.path_tuning_record, allow_missing):
             super().commit_tuning_record(_read_line(self.path_tuning_record, line, record))
 
+    def _take_workloads(self, lines: Sequence[str]) -> None:
+        """The lines of the file behind those that are known."""
+        for line in lines[len(self._lines) :]:
+            workload = _read_line(self.path_workload, line, Workload.from_json)
+            self._number(self._workloads.setdefault(workload.key, workload))
+
+    def _number(self, workload: Workload) -> None:
+        self._numbers.setdefault(workload.key, len(self._lines))
+        self._lines.append(workload)
+
     def commit_workload(self, mod: IRModule | PrimFunc) -> Workload:
         workload = super().commit_workload(mod)
         if workload.key not in self._numbers:
-            self._numbers[workload.key] = len(self._numbers)
-            _append(self.path_workload, workload.as_json())
+            with alone_with(self.path_workload) as stream:
+                # Records name workloads by their lines, and others may have added some.
+                self._take_workloads(_split(self.path_workload, stream.read()))
+                if workload.key not in self._numbers:
+                    self._number(workload)
+                    append_line(stream, _dumped(workload.as_json()))
         return workload
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
         self.commit_workload(record.workload.mod)
-        _append(self.path_tuning_record, [self._numbers[record.workload.key], record.as_json()])
+        line = _dumped([self._numbers[record.workload.key], record.as_json()])
+        with alone_with(self.path_tuning_record) as stream:
+            append_line(stream, line)
         super().commit_tuning_record(record)
 
 
@@ -173,18 +190,25 @@ def _lines(path: Path, allow_missing: bool) -> list[str]:
         if not allow_missing:
             raise fail("tuning-record", f"there is no file {path}", help="allow_missing=True begins a new one")
         return []
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return _split(path, path.read_bytes())
+
+
+def _split(path: Path, content: bytes) -> list[str]:
+    """The lines with something in them."""
+    try:
+        text = content.decode()
+    except ValueError as error:
+        raise fail("tuning-record", f"{path} is not a text: {error}") from error
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _read_line(path: Path, line: str, read: Callable[[Any], Any]) -> Any:
     try:
         return read(json.loads(line))
-    except (ValueError, TypeError, LookupError, DiagnosticError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError, DiagnosticError) as error:
         help = "records are those that baton wrote; TVM's name kernels of its own"
         raise fail("tuning-record", f"{path}: a line is malformed: {error}", help=help) from error
 
 
-def _append(path: Path, data: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(data, separators=(",", ":")) + "\n")
+def _dumped(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"))
