@@ -36,6 +36,8 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "matrix_set_diag": lambda x, diagonal: relay.matrix_set_diag(x, diagonal),
     "several diagonals": lambda x, diagonals: relay.matrix_set_diag(x, diagonals, k=(-1, 1)),
     "stft": lambda x: relay.stft(x, 4, 2),
+    "fifo_buffer": lambda x, buffer: relay.nn.fifo_buffer(x, buffer, 0),
+    "bitpack": lambda x: relay.nn.bitpack(x, 2, 0, 1, "uint8"),
     "correlation": relay.nn.correlation,
     "deformable_conv2d": relay.nn.deformable_conv2d,
 }
@@ -53,6 +55,8 @@ CASES = [
     ),
     ("strided_set", (_rows(4), _rows(3)), [(_rows(4), _rows(2)), (_rows(4), _rows(1)), (_rows(2), _rows(3))]),
     ("stft", (_rows(1, 8),), [(_rows(1, 3),), (_rows(1, 1),)]),
+    ("fifo_buffer", (_rows(2), _rows(5)), [(_rows(6), _rows(5))]),
+    ("bitpack", (_at(*range(4), *range(4)),), [(_at(*range(9)),)]),
     ("correlation", (_rows(1, 1, 3, 4),) * 2, [(_rows(1, 1, 2, 4),) * 2]),
     (
         "deformable_conv2d",

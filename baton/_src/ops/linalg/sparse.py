@@ -46,8 +46,9 @@ def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:
     if x.shape is None or rows is None or data.ndim == -1 or (data.ndim == 3 and data.shape is None):
         return TensorInfo(None, dtype, 2)
     if data.ndim == 3 and data.shape is not None:
-        rows, columns, wide = DimMath(call.prover).multiply(rows, data.shape[1]), x.shape[1], data.shape[2]
-        if isinstance(columns, int) and isinstance(wide, int) and columns % wide:
+        math = DimMath(call.prover)
+        rows, columns, wide = math.multiply(rows, data.shape[1]), x.shape[1], data.shape[2]
+        if math.divides(wide, columns) is False:
             call.fail(f"{columns} columns of the dense operand are no multiple of blocks of {wide}")
     return TensorInfo((rows, x.shape[0]) if call.attrs.sparse_lhs else (x.shape[0], rows), dtype)
 

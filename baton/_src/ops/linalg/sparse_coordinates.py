@@ -20,7 +20,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL
@@ -45,7 +45,7 @@ def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
     if indices.shape is None or shape.shape is None:
         return
     columns, rank = indices.shape[1], shape.shape[0]
-    if isinstance(columns, int) and isinstance(rank, int) and columns != rank:
+    if DimMath(call.prover).equal(columns, rank) is False:
         call.fail(f"indices have {columns} columns, the shape has {rank} elements")
 
 

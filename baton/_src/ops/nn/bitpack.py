@@ -37,9 +37,10 @@ def word_count(call: OpCall[Any], extent: Dim, dtype: DataType) -> Dim:
     """The number of words that a number of elements fill."""
     if dtype.kind != "uint":
         call.fail(f"words must be unsigned integers, got {dtype}", code="op-dtype")
-    if isinstance(extent, int) and extent % dtype.bits:
+    math = DimMath(call.prover)
+    if math.divides(dtype.bits, extent) is False:
         call.fail(f"{extent} elements do not fill words of {dtype.bits} bits", help="choose a smaller word, or pad")
-    return DimMath(call.prover).floor_divide(extent, dtype.bits)
+    return math.floor_divide(extent, dtype.bits)
 
 
 def infer_pack(call: OpCall[BitPackAttrs]) -> Info:

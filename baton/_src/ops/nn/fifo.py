@@ -45,7 +45,7 @@ def infer(call: OpCall[FifoAttrs]) -> Info:
     if any(math.equal(d, e) is False for i, (d, e) in enumerate(zip(data.shape, buffer.shape)) if i != axis):
         call.fail(f"data and buffer may differ along axis {axis} only, got {shapes}")
     new, kept = data.shape[axis], buffer.shape[axis]
-    if isinstance(new, int) and isinstance(kept, int) and new > kept:
+    if math.at_most(new, kept) is False:
         call.fail(f"{new} new elements do not fit into a buffer of {kept}", help="take the last of them first")
     return buffer
 

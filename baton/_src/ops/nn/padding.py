@@ -91,7 +91,7 @@ def infer(call: OpCall[PadAttrs]) -> Info:
 def _check_fill_operand(call: OpCall[PadAttrs]) -> None:
     """One element, of any rank, as TVM reads it."""
     fill = operand(call, 1)
-    if fill.shape is not None and any(isinstance(d, int) and d != 1 for d in fill.shape):
+    if any(DimMath(call.prover).equal(d, 1) is False for d in fill.shape or ()):
         call.fail(f"{call.op.inputs[1].name} must be a scalar, got {show_shape(fill.shape)}")
 
 

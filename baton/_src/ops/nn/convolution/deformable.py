@@ -57,7 +57,7 @@ def infer(call: OpCall[DeformableAttrs]) -> Info:
     if any(math.at_most(1, plain.shape[place(letter)]) is False for letter in "HW"):
         call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
     channels = x.shape[place("C")]
-    if isinstance(channels, int) and channels % a.deformable_groups:
+    if math.divides(a.deformable_groups, channels) is False:
         call.fail(f"{channels} channels cannot be divided into {a.deformable_groups} deformable groups")
     kernel = [w.shape[a.kernel_layout.index(letter)] for letter in "HW"]
     for position, numbers in ((1, 2), (3, 1)):

@@ -49,7 +49,7 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
     if a.channels is not None and math.equal(outputs, a.channels) is False:
         call.fail(f"channels is {a.channels}, but the gradient has {outputs}")
     for count in (outputs, inputs):
-        if isinstance(count, int) and count % a.groups:
+        if math.divides(a.groups, count) is False:
             call.fail(f"{count} channels cannot be divided into {a.groups} groups")
     extents: dict[str, Dim] = {"O": outputs, "I": math.floor_divide(inputs, a.groups)}
     extents |= dict(zip(SPATIAL[a.spatial], a.kernel_size))

@@ -94,7 +94,7 @@ def infer_weight(call: OpCall[WeightTransformAttrs]) -> Info:
     if w.shape is None:
         return TensorInfo(None, w.dtype, 4)
     o, i, rows, columns = w.shape
-    if not isinstance(rows, int) or rows != columns:
+    if not isinstance(rows, int) or DimMath(call.prover).equal(rows, columns) is False:
         call.fail(f"the kernel must be square, got {show_shape(w.shape)}")
     _check_tile(call, m, rows)
     return TensorInfo((m + rows - 1, m + rows - 1, o, i), w.dtype)
@@ -136,7 +136,7 @@ def infer(call: OpCall[WinogradAttrs]) -> Info:
     if x.shape is None or u.shape is None:
         return TensorInfo(None, dtype, 4)
     rows, columns, outputs, channels = u.shape
-    if not isinstance(rows, int) or rows != columns:
+    if not isinstance(rows, int) or DimMath(call.prover).equal(rows, columns) is False:
         call.fail(f"the kernel must be (n, n, O, I), got {show_shape(u.shape)}")
     r = rows - a.tile_size + 1
     _check_tile(call, a.tile_size, r)
