@@ -258,3 +258,27 @@ def test_distinct_elements_in_relay(order: int) -> None:
     for part in (x, x[:, :1]):
         for found, wanted in zip(run(part), onnxruntime_outputs(model, {"x": part}), strict=True):
             np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_parts_that_do_not_add_up_fail_in_relay_too() -> None:
+    """Of an axis whose size a run tells: the last part took what was left."""
+    node = helper.make_node("Split", ["x", "sizes"], ["a", "b"], name="/split", axis=0)
+    model = model_of([node], [("x", ["n", 2])], ["a", "b"], [weight("sizes", np.array([2, 3]))])
+    module, _ = relay.frontend.from_onnx(model)
+    run = relay.create_executor("vm", mod=module).evaluate()
+    x = np.arange(14, dtype="float32").reshape(7, 2)
+    for found, wanted in zip(run(x[:5]), (x[:2], x[2:5]), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    with pytest.raises(baton.DiagnosticError, match=r"node '/split': axis 0 of an operand must be of size 5"):
+        run(x)
+
+
+def test_labels_of_other_scores_fail_in_relay_too() -> None:
+    node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "labels"], ["y"], name="/loss")
+    model = model_of([node], [("x", ["n", 5]), ("labels", (["m"], TensorProto.INT64))])
+    module, _ = relay.frontend.from_onnx(model)
+    run = relay.create_executor("vm", mod=module).evaluate()
+    x, labels = np.arange(15, dtype="float32").reshape(3, 5), np.array([1, 0, 4])
+    np.testing.assert_allclose(run(x, labels).numpy(), -np.mean([1, 5, 14]))
+    with pytest.raises(baton.DiagnosticError, match=r"node '/loss': axis 0 of an operand must be of size n"):
+        run(x, labels[:2])

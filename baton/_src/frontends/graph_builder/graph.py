@@ -279,11 +279,14 @@ class GraphBuilder:
 
     def of_shape(self, value: Value, dims: tuple[Dim, ...]) -> Value:
         """`value` with the given dims, which should be its own; those not provably equal are checked at run time."""
-        own = value.shape or ()
-        if len(own) == len(dims) and all(self.prover.equal(a, b) for a, b in zip(own, dims)):
+        own = value.shape if value.shape is not None and len(value.shape) == len(dims) else [None] * len(dims)
+        same = [a is not None and self.prover.equal(a, b) for a, b in zip(own, dims)]
+        doubtful = [axis for axis, certain in enumerate(same) if not certain]
+        if not doubtful:
             return value
         info = TensorInfo(dims, value.dtype)
-        return Value(info, expr=self.language.match(self.expr(value), info, self.hint), sources=value.sources)
+        expr = self.language.match(self.expr(value), info, self.hint, doubtful)
+        return Value(info, expr=expr, sources=value.sources)
 
     def _argument(self, operand: Operand) -> Any:
         if isinstance(operand, Value):

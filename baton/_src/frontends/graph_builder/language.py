@@ -57,8 +57,9 @@ class Language(Protocol):
         """Raise an error with the message `told` at run time unless `condition` (a rank-0 bool tensor) holds."""
         ...
 
-    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
-        """`expr`, an operand of the node `hint`, checked at run time to have the shape of `info`."""
+    def match(self, expr: Any, info: TensorInfo, hint: str, doubtful: Sequence[int] = ()) -> Any:
+        """`expr`, an operand of the node `hint`, checked at run time to have the shape of `info`: only the sizes of the
+        `doubtful` axes may be others."""
         ...
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:

@@ -162,7 +162,7 @@ class RelaxGraph:
     def _sequence(self, arm: Arm) -> SeqExpr:
         return self._function_body([], lambda: self.builder.emit(Tuple([expr for expr, _ in arm()])))
 
-    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+    def match(self, expr: Any, info: TensorInfo, hint: str, doubtful: Sequence[int] = ()) -> Any:
         name = re.sub(r"\W+", "_", hint).strip("_")
         return self.builder.match_cast(expr, from_info(info), name and f"operand_of_{name}")
 

@@ -32,6 +32,11 @@ _ARITHMETIC: dict[type, str] = {
 }
 
 
+def _read(tensor: Expr, axis: int) -> Any:
+    """One size of a tensor, as a tensor of one element."""
+    return R.strided_slice(R.shape_of(tensor, dtype="int64"), begin=[axis], end=[axis + 1])
+
+
 class OpenSizes:
     """Where each symbolic size of a model can be read."""
 
@@ -57,13 +62,16 @@ class OpenSizes:
             return relay_constant(np.array(size, "int64"))
         return R.reshape(self._number(size), newshape=())
 
+    def holds(self, tensor: Expr, axis: int, size: Dim) -> Any:
+        """Whether an axis of a tensor is of this size, as a bool tensor of rank 0."""
+        return R.equal(R.reshape(_read(tensor, axis), newshape=()), self.scalar(size))
+
     def _number(self, dim: Any) -> Any:
         """One size, as a tensor of one element."""
         if isinstance(dim, (int, tir.IntImm)):
             return relay_constant(np.array([int(getattr(dim, "value", dim))], "int64"))
         if dim in self._places:
-            tensor, axis = self._places[dim]
-            return R.strided_slice(R.shape_of(tensor, dtype="int64"), begin=[axis], end=[axis + 1])
+            return _read(*self._places[dim])
         if isinstance(dim, tir.Select):
             return R.where(*(self._number(part) for part in (dim.condition, dim.true_value, dim.false_value)))
         operation = _ARITHMETIC.get(type(dim))

@@ -125,7 +125,12 @@ class RelayGraph:
         exprs = self.guarded([expr for expr, _ in results], since)
         return [(expr, info) for expr, (_, info) in zip(exprs, results, strict=True)]
 
-    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+    def match(self, expr: Any, info: TensorInfo, hint: str, doubtful: Sequence[int] = ()) -> Any:
+        for axis in doubtful:
+            wanted = (info.shape or ())[axis]
+            if not isinstance(wanted, AnyDim):
+                told = f"node {hint!r}: axis {axis} of an operand must be of size {wanted}"
+                self.demand(self._sizes.holds(expr, axis, wanted), told)
         return expr
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
