@@ -55,3 +55,10 @@ def test_memory_scopes_of_tensors() -> None:
         empty((2,), mem_scope="global.vtcm")
     with pytest.raises(DiagnosticError, match=r"no memory 'global\.vtcm'"):
         array([1.5]).copyto(CPU, "global.vtcm")
+
+
+def test_loops_are_along_the_first_axis() -> None:
+    """Guards scalars, of which loops saw nothing."""
+    assert [row.numpy().tolist() for row in array([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError):
+        list(array(1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -103,6 +104,10 @@ class NDArray:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Along the first axis, which a scalar does not have (`TypeError`)."""
+        return map(self.__getitem__, range(len(self)))
 
     def _create_view(self, shape: tuple[int, ...], dtype: object = None) -> NDArray:
         """The same memory under another shape (and dtype)."""
