@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import as_dims, show_shape
+from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.random.threefry_bits import KEY_WORDS, WORD, block, block_statement, drawn_bits, reference_bits
 from baton._src.ops.row_major import flat_index
@@ -32,7 +32,8 @@ NO_SLOPE = NotApplicable("random bits are not differentiable")
 def key_info(call: OpCall[Any]) -> TensorInfo:
     """The key to go on with; the first operand must be a key."""
     key = call.tensor(0)
-    if key.ndim not in (-1, 1) or (key.shape is not None and key.shape[0] != KEY_WORDS):
+    words = KEY_WORDS if key.shape is None or key.ndim != 1 else key.shape[0]
+    if key.ndim not in (-1, 1) or DimMath(call.prover).equal(words, KEY_WORDS) is False:
         call.fail(
             f"a key has {KEY_WORDS} words, got {show_shape(key.shape, key.ndim)}", help="random.threefry_key(seed)"
         )
