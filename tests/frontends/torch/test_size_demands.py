@@ -66,6 +66,27 @@ def model_of(name: str) -> tuple[Any, Any]:
     return function, torch.export.export(Applied(function), (floats(16),), dynamic_shapes=({0: size},))
 
 
+def inverse_of_rows(x: Any) -> Any:
+    return nn.functional.layer_norm(x, x.shape[1:], eps=1 / x.shape[0])
+
+
+def half_the_rows(x: Any) -> Any:
+    return x + 1 if x.shape[0] / 2 > 6.5 else x - 1
+
+
+@pytest.mark.parametrize(("function", "fit", "others"), [(inverse_of_rows, [16], [8]), (half_the_rows, [14, 40], [13])])
+def test_numbers_made_of_sizes_are_asked_for_too(function: Any, fit: list[int], others: list[int]) -> None:
+    """PyTorch keeps the number of its example, and refuses other sizes: results were wrong for these."""
+    model = Applied(function)
+    exported = torch.export.export(model, (floats(16, 3),), dynamic_shapes=({0: AUTO},))
+    for compiled in (baton.compile(exported), baton.compile(from_exported(exported)[0])):
+        for size in fit:
+            assert_same(compiled(as_array(floats(size, 3))), [function(floats(size, 3))], "fitting")
+        for size in others:
+            with pytest.raises(BatonError, match="axis 0 of input 'x', for which the program has"):
+                compiled(as_array(floats(size, 3)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_sizes_that_the_program_was_not_made_for_are_errors(name: str) -> None:
     """They gave what the other way through the program would have given differently; multiples could not be called."""

@@ -1,7 +1,8 @@
 """The conditions that an exported program imposes on the sizes of its inputs: bounds, and guards from tracing.
 
-A program that tested `x.shape[0] > 8` contains the answer, and is wrong for other inputs. Sizes 0 and 1 are accepted
-where the example had more, as in PyTorch. Guards on floats computed from sizes are ignored.
+A program that tested `x.shape[0] > 8` contains the answer, and is wrong for other inputs; one that takes 1 / x.shape[0]
+where PyTorch wants a number known beforehand contains that number. Sizes 0 and 1 are accepted where the example had
+more, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
-from baton._src.frontends.torch.truths import LACKING
+from baton._src.frontends.torch.truths import LACKING, Truth
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.operators import max as tir_max
@@ -23,13 +25,13 @@ from baton._src.tir.operators import min as tir_min
 
 @dataclass(frozen=True)
 class Demand:
-    """The placeholder of an input, one of its axes, the required size of this axis, and the condition in PyTorch's
-    notation.
+    """The placeholder of an input, one of its axes, the required size of this axis (or, of floats, what must hold), and
+    the condition in PyTorch's notation.
     """
 
     node: Any
     axis: int
-    size: Dim
+    size: Dim | Truth
     told: str
 
 
@@ -37,8 +39,10 @@ _ENDLESS = 1 << 60
 _NUMBERED = re.compile(r"(.+)_(\d+)")
 _ARITHMETIC: dict[type, str] = {
     ast.Add: "_operator.add", ast.Sub: "_operator.sub", ast.Mult: "_operator.mul", ast.FloorDiv: "_operator.floordiv",
-    ast.Mod: "_operator.mod",
+    ast.Mod: "_operator.mod", ast.Div: "_operator.truediv",
 }  # fmt: skip
+_FUNCTIONS = {"float": "torch.sym_float", "torch.sym_float": "torch.sym_float", "math.sqrt": "math.sqrt"}
+"""Those that are rounded in one way only. Powers are not: what PyTorch found is not what each machine finds."""
 _COMPARED: dict[type, str] = {
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.GtE: "greater_equal", ast.Gt: "greater", ast.LtE: "less_equal",
     ast.Lt: "less",
@@ -111,16 +115,21 @@ class _Guard:
         if a is None or b is None or not self.sizes:
             return None
         node, axis, size = self.sizes[0]
+        if any(isinstance(n, (Real, float)) for n in (a, b)):
+            return Demand(node, axis, Truth(_COMPARED[type(kind)], a, b), ast.unparse(guard))
         return Demand(node, axis, size + LACKING[_COMPARED[type(kind)]](a, b), ast.unparse(guard))
 
     def _number(self, part: ast.expr) -> Any:
         """The value of an expression; None if it is not arithmetic on sizes."""
         match part:
-            case ast.Constant(value=int(number)):
+            case ast.Constant(value=int(number) | float(number)):
                 return number
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 negative = self._number(operand)
-                return None if negative is None else 0 - negative
+                return None if negative is None else SIZES["_operator.neg"](negative)
+            case ast.Call(func=function, args=[operand]) if (name := ast.unparse(function)) in _FUNCTIONS:
+                given = self._number(operand)
+                return None if given is None else SIZES[_FUNCTIONS[name]](given)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
                 a, b = self._number(left), self._number(right)
                 return None if a is None or b is None else SIZES[_ARITHMETIC[type(op)]](a, b)

@@ -25,6 +25,7 @@ from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
 from baton._src.frontends.torch.tensors import array_of, dtype_of
+from baton._src.frontends.torch.truths import Truth
 from baton._src.frontends.torch.unsupported import unsupported
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, TensorInfo
@@ -120,10 +121,13 @@ class Importer:
     def _demand(self, demand: Demand) -> None:
         g, value = self.builder, self.values[demand.node.name]
         g.hint, dims, axis = demand.node.name, value.shape or (), demand.axis
+        told = f"axis {axis} of input {self.names[demand.node.name]!r}, for which the program has {demand.told}"
+        if isinstance(demand.size, Truth):
+            g.demand(demand.size.value(g), told)
+            return
         if g.language.name == "relax":
             g.of_shape(value, (*dims[:axis], demand.size, *dims[axis + 1 :]))  # checked, and nothing else
             return
-        told = f"axis {axis} of input {self.names[demand.node.name]!r}, for which the program has {demand.told}"
         g.demand(g.call("equal", g.dims(dims[axis]), g.dims(demand.size)), told)
 
     def _input_info(self, node: Any, measured: Mapping[int, Dim]) -> TensorInfo:
