@@ -73,6 +73,14 @@ def every_other(x: Any, begin: int) -> Any:
         (every_other, [(1,), (2,), (3,)]),
         (lambda x, n: x.masked_fill(torch.ones(6, 4).tril(n) == 0, -1.0), [(1,), (-2,), (2,), (-1,)]),
         (lambda x, n: x + torch.arange(n, n + 4)[None].triu(n), [(2,), (3,)]),
+        (
+            lambda x, n: (
+                functional.elu(x, n * 0.25) + functional.celu(x, n * 0.5) + functional.leaky_relu(x, n * 0.1),
+                functional.hardshrink(x, n * 0.25) + functional.softshrink(x, n * 0.25) + functional.softplus(x, n / 3),
+                functional.threshold(x, n * 0.25, n / 3) + functional.hardtanh(x, -1.0, n * 0.25),
+            ),
+            [(2,), (3,), (5,)],
+        ),
     ],
     ids=[
         "arithmetic",
@@ -86,6 +94,7 @@ def every_other(x: Any, begin: int) -> Any:
         "stepped",
         "triangle",
         "places",
+        "activations",
     ],
 )
 def test_numbers_as_arguments(function: Callable[..., Any], numbers: list[tuple[int, ...]]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.frontends.torch.operators.elementwise import clamp
 from baton._src.frontends.torch.operators.special import expm1
+from baton._src.frontends.torch.reals import divided
 from baton._src.values.dtype import FLOAT32
 
 
@@ -18,15 +20,14 @@ def relu6(node: AtenNode, x: Value) -> Value:
     return hardtanh(node, x, 0, 6)
 
 
-def hardtanh(node: AtenNode, x: Value, low: float, high: float) -> Value:
-    g = node.graph
-    if x.dtype.is_float:
-        return g.call("clip", x, min=float(low), max=float(high))
-    return g.call("minimum", g.call("maximum", x, g.scalar(low, x)), g.scalar(high, x))
+def hardtanh(node: AtenNode, x: Value, low: Scalar, high: Scalar) -> Value:
+    return clamp(node, x, low, high)
 
 
-def leaky_relu(node: AtenNode, x: Value, slope: float) -> Value:
-    return node.graph.call("nn.leaky_relu", x, alpha=float(slope))
+def leaky_relu(node: AtenNode, x: Value, slope: Scalar) -> Value:
+    if isinstance(slope, (int, float)):
+        return node.graph.call("nn.leaky_relu", x, alpha=float(slope))
+    return prelu(node, x, node.graph.reshape(node.tensor(slope, x.dtype), (1,)))
 
 
 def prelu(node: AtenNode, x: Value, weight: Value) -> Value:
@@ -37,23 +38,23 @@ def prelu(node: AtenNode, x: Value, weight: Value) -> Value:
     return g.call("where", g.call("greater", x, g.scalar(0, x)), x, g.call("multiply", x, slope))
 
 
-def elu(node: AtenNode, x: Value, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Value:
+def elu(node: AtenNode, x: Value, alpha: Scalar = 1.0, scale: Scalar = 1.0, input_scale: Scalar = 1.0) -> Value:
     """scale * (max(x, 0) + alpha * (exp(input_scale * min(x, 0)) - 1))"""
     g, zero = node.graph, node.graph.scalar(0, x)
     inner = g.call("minimum", x, zero)
     if input_scale != 1:
-        inner = g.call("multiply", inner, g.scalar(input_scale, x))
-    negative = g.call("multiply", expm1(node, inner), g.scalar(alpha, x))
+        inner = g.call("multiply", inner, node.tensor(input_scale, x.dtype))
+    negative = g.call("multiply", expm1(node, inner), node.tensor(alpha, x.dtype))
     found = g.call("add", g.call("maximum", x, zero), negative)
-    return found if scale == 1 else g.call("multiply", found, g.scalar(scale, x))
+    return found if scale == 1 else g.call("multiply", found, node.tensor(scale, x.dtype))
 
 
 def selu(node: AtenNode, x: Value) -> Value:
     return elu(node, x, 1.6732632423543772, 1.0507009873554805)
 
 
-def celu(node: AtenNode, x: Value, alpha: float) -> Value:
-    return elu(node, x, alpha, 1.0, 1.0 / alpha)
+def celu(node: AtenNode, x: Value, alpha: Scalar) -> Value:
+    return elu(node, x, alpha, 1.0, divided(1.0, alpha))
 
 
 def gelu(node: AtenNode, x: Value, *, approximate: str) -> Value:
@@ -79,15 +80,15 @@ def _six_wide(node: AtenNode, x: Value) -> Value:
     return node.graph.call("clip", node.graph.call("add", x, node.graph.scalar(3, x)), min=0.0, max=6.0)
 
 
-def softplus(node: AtenNode, x: Value, beta: float = 1, threshold: float = 20) -> Value:
+def softplus(node: AtenNode, x: Value, beta: Scalar = 1, threshold: Scalar = 20) -> Value:
     """log(1 + exp(beta * x)) / beta without overflow; x where beta * x is above the threshold."""
     g = node.graph
-    steep = x if beta == 1 else g.call("multiply", x, g.scalar(beta, x))
+    steep = x if beta == 1 else g.call("multiply", x, node.tensor(beta, x.dtype))
     small = g.call("exp", g.call("negative", g.call("abs", steep)))
     half = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, x))))  # of log(1 + small), exactly
     found = g.call("add", g.call("maximum", steep, g.scalar(0, x)), g.call("add", half, half))
-    found = found if beta == 1 else g.call("divide", found, g.scalar(beta, x))
-    return g.call("where", g.call("greater", steep, g.scalar(threshold, x)), x, found)
+    found = found if beta == 1 else g.call("divide", found, node.tensor(beta, x.dtype))
+    return g.call("where", g.call("greater", steep, node.tensor(threshold, x.dtype)), x, found)
 
 
 def mish(node: AtenNode, x: Value) -> Value:
@@ -98,20 +99,20 @@ def log_sigmoid(node: AtenNode, x: Value) -> Value:
     return node.graph.call("negative", softplus(node, node.graph.call("negative", x)))
 
 
-def softshrink(node: AtenNode, x: Value, lambd: float) -> Value:
+def softshrink(node: AtenNode, x: Value, lambd: Scalar) -> Value:
     """x moved towards zero by lambd, zero within it."""
-    g = node.graph
-    return g.call("subtract", x, g.call("minimum", g.call("maximum", x, g.scalar(-lambd, x)), g.scalar(lambd, x)))
+    g, reach = node.graph, node.tensor(lambd, x.dtype)
+    return g.call("subtract", x, g.call("minimum", g.call("maximum", x, g.call("negative", reach)), reach))
 
 
-def hardshrink(node: AtenNode, x: Value, lambd: float) -> Value:
-    g = node.graph
-    return g.call("where", g.call("less_equal", g.call("abs", x), g.scalar(lambd, x)), g.scalar(0, x), x)  # NaN stays
+def hardshrink(node: AtenNode, x: Value, lambd: Scalar) -> Value:
+    g, reach = node.graph, node.tensor(lambd, x.dtype)
+    return g.call("where", g.call("less_equal", g.call("abs", x), reach), g.scalar(0, x), x)  # NaN stays
 
 
-def threshold(node: AtenNode, x: Value, bound: float, value: float) -> Value:
-    g = node.graph
-    return g.call("where", g.call("less_equal", x, g.scalar(bound, x)), g.scalar(value, x), x)  # NaN stays
+def threshold(node: AtenNode, x: Value, bound: Scalar, value: Scalar) -> Value:
+    g, end, instead = node.graph, node.tensor(bound, x.dtype), node.tensor(value, x.dtype)
+    return g.call("where", g.call("less_equal", x, end), instead, x)  # NaN stays
 
 
 def glu(node: AtenNode, x: Value, dim: int) -> Value:
