@@ -57,6 +57,14 @@ def test_bounds_select_what_pythons_slices_do(extent: int, begin: Any, end: Any,
     assert found == len(wanted)
 
 
+def test_axes_of_more_than_four_gigabytes() -> None:
+    """Guards bounds beyond 32 bits: they were taken for the end of any axis."""
+    math = DimMath(PROVER)
+    assert bounds(math, 2**31, 2**31 + 5, 1, 2**33, False) == (2**31, 2**31 + 5)
+    assert bounds(math, -(2**31) - 1, -(2**31), 1, 2**33, False) == (2**33 - 2**31 - 1, 2**33 - 2**31)
+    assert bounds(math, 2**31 - 1, -(2**31), -1, 7, False) == (6, -1)
+
+
 def test_whole_axes_keep_their_name() -> None:
     """Guards that x[0:], x[:n] and far ends give `n` itself, so that later shapes still match."""
     n = Var("n", "int64")

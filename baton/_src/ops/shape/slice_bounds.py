@@ -15,7 +15,7 @@ from baton._src.ops.dims import DimMath, is_any
 from baton._src.tir import expr as tir
 
 FAR = 2**31 - 1
-"""Bounds at least this far out mean "to the end", whatever the extent."""
+"""Bounds at least this far out mean "to the end" of an axis whose extent is not a number."""
 
 
 def bounds(math: DimMath, begin: Any, end: Any, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
@@ -56,10 +56,8 @@ def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
     """`bound` from the front, in [0, dim] (in [-1, dim - 1] going backwards)."""
     low, high = (0, dim) if forward else (-1, math.subtract(dim, 1))
     if isinstance(bound, int):
-        if bound >= FAR:
-            return high
-        if bound <= -FAR:
-            return low
+        if abs(bound) >= FAR and not isinstance(dim, int):
+            return high if bound > 0 else low
         if bound < 0:
             moved = math.add(dim, bound)
             return max(moved, low) if isinstance(moved, int) else math.maximum(moved, low)
