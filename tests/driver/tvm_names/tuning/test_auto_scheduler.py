@@ -123,6 +123,30 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     log.write_text('{"i": [], "r": [], "v": "v0.6"}\n')
     with pytest.raises(DiagnosticError, match="malformed"):
         make().apply_best(log)
+    for result in ('[["x"], "", 0]', "[[null], 0, 0]", f'[[1], "", 1{"0" * 400}]'):
+        log.write_text(f'{{"i": [["k", "llvm"], {{}}], "r": {result}, "v": "baton-1"}}\n')
+        with pytest.raises(DiagnosticError, match="malformed"):
+            list(auto_scheduler.load_records(log))
+    log.write_bytes(b"\xff\n")
+    with pytest.raises(DiagnosticError, match="malformed"):
+        list(auto_scheduler.load_records(log))
+    for key in ("nope", "5", "[]", "[[1]]"):
+        with pytest.raises(DiagnosticError, match="workload"):
+            auto_scheduler.SearchTask(workload_key=key, target=TARGET)
+
+
+def test_a_task_of_which_nothing_runs_leaves_the_trials_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time is infinite, and it took all trials."""
+    bad, good = (auto_scheduler.SearchTask(func=matmul_add, args=(n, 12, "float32"), target=TARGET) for n in (8, 16))
+
+    def measured(task: Any, record: Any, option: Any, runner: Any) -> Any:
+        return auto_scheduler.MeasureResult([1.0]) if task is good else auto_scheduler.MeasureResult([], "broken")
+
+    monkeypatch.setattr("baton._src.driver.tvm_names.tuning.auto_scheduler.scheduler._measured", measured)
+    scheduler = auto_scheduler.TaskScheduler([bad, good], [1.0, 0.0])
+    with pytest.warns(UserWarning, match="broken"):
+        scheduler.tune(auto_scheduler.TuningOptions(4, runner=RUNNER, num_measures_per_round=1))
+    assert [len(search.seen) for search in scheduler.searches] == [1, 3]
 
 
 def test_relay_programs(tmp_path: Path) -> None:

@@ -108,6 +108,26 @@ def test_the_fastest_line_by_record_is_in_force(tmp_path: Path) -> None:
         autotvm.apply_history_best(log)
 
 
+@pytest.mark.parametrize(
+    "result", [5, [[], 0, 1, 2], [["x"], 0, 1, 2], [[None], 0, 1, 2], [5, 0, 1, 2], [[1], "x", 1, 2]]
+)
+def test_lines_of_odd_times_are_named(result: Any) -> None:
+    """They were tracebacks, of reading or of looking for the fastest."""
+    made = task()
+    inp = autotvm.MeasureInput(made.target, made, made.config_space.get(1))
+    line = autotvm.record.encode(inp, autotvm.MeasureResult((1.0,), 0, 1.0, 0.0))
+    with pytest.raises(DiagnosticError, match="autotvm-record"):
+        autotvm.record.decode(json.dumps({**json.loads(line), "result": result}))
+
+
+def test_what_failed_took_long_in_logs() -> None:
+    """Results of failures may hold exceptions, which JSON has not; logs have 1e9 s for them, as TVM's."""
+    made = task()
+    inp = autotvm.MeasureInput(made.target, made, made.config_space.get(1))
+    line = autotvm.record.encode(inp, autotvm.MeasureResult((RuntimeError("why"),), 4, 1.0, 0.0))
+    assert autotvm.record.decode(line)[1] == ((1e9,), 4, 1.0, 0.0)
+
+
 def test_searches_end(tmp_path: Path) -> None:
     """Guards spaces smaller than the trials, and early_stopping."""
     whole = autotvm.tuner.RandomTuner(task())

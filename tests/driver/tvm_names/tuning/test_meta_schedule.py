@@ -254,6 +254,27 @@ def test_several_kernels_share_the_trials(scheduler: str, tmp_path: Path) -> Non
     assert counts == [2, 2, 0]
 
 
+class Failing(ms.runner.Runner):
+    """Runs all but what takes `product()`'s first argument."""
+
+    def run(self, runner_inputs: Any) -> Any:
+        fails, runs = ms.runner.RunnerResult(None, "broken"), ms.runner.RunnerResult([1.0])
+        found = [fails if one.args_info[0].shape == [6, 10] else runs for one in runner_inputs]
+        return [ms.runner.RunnerFuture(None, lambda result=result: result) for result in found]
+
+
+def test_a_kernel_of_which_nothing_runs_leaves_the_trials_to_others() -> None:
+    """Its time is infinite, and it took all trials."""
+    module = tvm.IRModule({"first": product(), "second": product(8)})
+    with pytest.warns(UserWarning, match="first: no candidate could be run: broken"):
+        database = ms.tune_tir(
+            module, TARGET, "", 4, num_trials_per_iter=1, runner=Failing(), seed=3, database="memory", cost_model="none"
+        )
+    records = database.get_all_tuning_records()
+    assert sum(not one.is_valid for one in records) == 1
+    assert len(records) == 4
+
+
 RELAX = """
 @I.ir_module
 class Module:

@@ -81,7 +81,7 @@ def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
 
 def load_records(filename: str | Path) -> Iterator[Measured]:
     """The measurements of a log, in order. Error `auto-scheduler`: a line is none of baton's."""
-    for line in Path(filename).read_text(encoding="utf-8").splitlines():
+    for line in Path(filename).read_text(encoding="utf-8", errors="replace").splitlines():
         if line.strip() and not line.startswith("#"):
             yield load_record_from_string(line)
 
@@ -94,8 +94,9 @@ def load_record_from_string(record: str) -> Measured:
             raise ValueError("it belongs to another program or version")
         ((key, target), chosen), (costs, error, timestamp) = data["i"], data["r"]
         answers = {str(name): int(answer) for name, answer in chosen.items()}
-        return MeasureInput(str(key), str(target), answers), MeasureResult(list(costs), str(error), float(timestamp))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        seconds = [float(cost) for cost in costs]
+        return MeasureInput(str(key), str(target), answers), MeasureResult(seconds, str(error), float(timestamp))
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         help = "logs are those that RecordToFile of baton wrote"
         raise fail("auto-scheduler", f"a line of the log is malformed: {record[:60]!r}: {error}", help=help) from error
 

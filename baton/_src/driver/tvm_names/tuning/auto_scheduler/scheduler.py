@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -123,7 +124,16 @@ class TaskScheduler:
     def _next(self, alive: Sequence[int]) -> int:
         if self.strategy == "round-robin":
             return next((i for i in alive if i > self._turn), alive[0])
-        return max(alive, key=lambda i: self.searches[i].best * self.task_weights[i])
+        return max(alive, key=self._promise)
+
+    def _promise(self, task: int) -> float:
+        """The time of a task's calls: infinite before the first round, less than any other where no record could be
+        run.
+        """
+        search = self.searches[task]
+        if search.measured:
+            return search.best * self.task_weights[task]
+        return -1.0 if search.seen else math.inf
 
     def _round(self, search: Search, count: int, option: TuningOptions, runner: Runner) -> int:
         """Measure the next records of a task: how many there were."""

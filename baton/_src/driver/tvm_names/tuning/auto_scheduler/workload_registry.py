@@ -40,8 +40,12 @@ def make_workload_key(func: Any, args: Sequence[Any]) -> str:
 
 
 def made_workload(key: str) -> list[Tensor]:
-    """The tensors of a workload by its key. Error `auto-scheduler`: it is not registered."""
-    name, *args = json.loads(key)
-    if name not in _workloads:
+    """The tensors of a workload by its key. Error `auto-scheduler`: it is none, or not registered."""
+    try:
+        name, *args = json.loads(key)
+    except (ValueError, TypeError) as error:
+        help = "auto_scheduler.make_workload_key gives keys"
+        raise fail("auto-scheduler", f"{key!r} is not a workload's key: {error}", help=help) from error
+    if not isinstance(name, str) or name not in _workloads:
         raise fail("auto-scheduler", f"{name!r} is not a registered workload")
     return list(_workloads[name](*(tuple(arg) if isinstance(arg, list) else arg for arg in args)))

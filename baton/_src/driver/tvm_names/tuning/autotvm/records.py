@@ -14,6 +14,8 @@ from baton._src.driver.tvm_names.tuning.autotvm.task import Task
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 VERSION = 0.2
+FAILED = 1e9
+"""Seconds of what could not be measured, in logs."""
 _API = "0.19.0"
 
 
@@ -25,7 +27,12 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json") -> 
     data = {
         "input": [str(inp.target), name, args],
         "config": inp.config.to_json_dict(),
-        "result": [list(result.costs), int(result.error_no), result.all_cost, result.timestamp],
+        "result": [
+            [FAILED] if result.error_no else list(result.costs),
+            int(result.error_no),
+            result.all_cost,
+            result.timestamp,
+        ],
         "version": VERSION,
         "tvm_version": _API,
     }
@@ -42,9 +49,14 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
         task = Task(str(name), tuple(_as_tuples(arg) for arg in args), chosen_target(target))
         config = ConfigEntity.from_json_dict(data["config"])
         costs, error_no, all_cost, timestamp = data["result"]
-    except (ValueError, TypeError, LookupError, DiagnosticError) as error:
+        # What failed may say why in place of seconds.
+        seconds = tuple(costs) if error_no else tuple(float(cost) for cost in costs)
+        if not seconds:
+            raise ValueError("it has no times")
+        result = MeasureResult(seconds, int(error_no), float(all_cost), float(timestamp))
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, DiagnosticError) as error:
         raise fail("autotvm-record", f"a line of the log is malformed: {row[:60]!r}: {error}") from error
-    return MeasureInput(task.target, task, config), MeasureResult(tuple(costs), error_no, all_cost, timestamp)
+    return MeasureInput(task.target, task, config), result
 
 
 def _as_tuples(arg: Any) -> Any:
@@ -59,7 +71,7 @@ def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
 
 def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a log, in order; lines that begin with # are none."""
-    with Path(filepath).open(encoding="utf-8") as stream:
+    with Path(filepath).open(encoding="utf-8", errors="replace") as stream:
         yield from load_from_buffer(stream)
 
 
@@ -90,7 +102,10 @@ def fastest(records: Iterable[tuple[MeasureInput, MeasureResult]]) -> list[tuple
     return list(found.values())
 
 
-def pick_best(in_file: str | Path, out_file: str | Path) -> None:
-    """Write the fastest measurement of each workload of one log to another."""
-    lines = [encode(*pair) + "\n" for pair in fastest(load_from_file(in_file))]
-    Path(out_file).write_text("".join(lines), encoding="utf-8")
+def pick_best(in_file: str | Path, out_file: Any) -> None:
+    """Write the fastest measurement of each workload of one log to another, given by its path or open for writing."""
+    text = "".join(encode(*pair) + "\n" for pair in fastest(load_from_file(in_file)))
+    if hasattr(out_file, "write"):
+        out_file.write(text)
+    else:
+        Path(out_file).write_text(text, encoding="utf-8")

@@ -32,6 +32,8 @@ class TaskRecord:
     ctx: TuneContext
     task_weight: float
     is_terminated: bool = False
+    is_tried: bool = False
+    """Whether candidates were measured."""
     best: float = math.inf
     why: str = ""
     """Why the last candidate that failed did."""
@@ -115,6 +117,7 @@ class TaskScheduler:
         with Profiler.timeit("callbacks"):
             for callback in callbacks:
                 callback.apply(self, number, candidates, built, results)
+        record.is_tried = True
         seconds = [math.fsum(r.run_secs) / len(r.run_secs) for r in results if r.run_secs]
         record.best = min([record.best, *seconds])
         for result in results:
@@ -143,7 +146,14 @@ class GradientBased(TaskScheduler):
         super().__init__()
 
     def next_task(self, alive: Sequence[int]) -> int:
-        return max(alive, key=lambda i: self.tasks_[i].best * self.tasks_[i].task_weight)
+        return max(alive, key=self._promise)
+
+    def _promise(self, task: int) -> float:
+        """The time of a task's calls: infinite before the first batch, less than any other where no candidate ran."""
+        record = self.tasks_[task]
+        if math.isfinite(record.best):
+            return record.best * record.task_weight
+        return -1.0 if record.is_tried else math.inf
 
 
 _KINDS: dict[str, Callable[..., TaskScheduler]] = {"round-robin": RoundRobin, "gradient": GradientBased}
