@@ -62,7 +62,7 @@ def test_axes_of_more_than_four_gigabytes() -> None:
     math = DimMath(PROVER)
     assert bounds(math, 2**31, 2**31 + 5, 1, 2**33, False) == (2**31, 2**31 + 5)
     assert bounds(math, -(2**31) - 1, -(2**31), 1, 2**33, False) == (2**33 - 2**31 - 1, 2**33 - 2**31)
-    assert bounds(math, 2**31 - 1, -(2**31), -1, 7, False) == (6, -1)
+    assert bounds(math, 2**31 - 1, -(2**31), -1, 2**33, False) == (2**33 - 1, -1)
 
 
 def test_whole_axes_keep_their_name() -> None:

@@ -16,6 +16,8 @@ from baton._src.tir import expr as tir
 
 FAR = 2**31 - 1
 """Bounds at least this far out mean "to the end" of an axis whose extent is not a number."""
+_ENDS = (FAR, -FAR, -FAR - 1)
+"""What stands for the ends of any axis where it is written."""
 
 
 def bounds(math: DimMath, begin: Any, end: Any, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
@@ -56,7 +58,7 @@ def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
     """`bound` from the front, in [0, dim] (in [-1, dim - 1] going backwards)."""
     low, high = (0, dim) if forward else (-1, math.subtract(dim, 1))
     if isinstance(bound, int):
-        if abs(bound) >= FAR and not isinstance(dim, int):
+        if bound in _ENDS or (abs(bound) >= FAR and not isinstance(dim, int)):
             return high if bound > 0 else low
         if bound < 0:
             moved = math.add(dim, bound)
