@@ -61,7 +61,7 @@ def test_axes_of_more_than_four_gigabytes() -> None:
     """Guards bounds beyond 32 bits: they were taken for the end of any axis."""
     math = DimMath(PROVER)
     assert bounds(math, 2**31, 2**31 + 5, 1, 2**33, False) == (2**31, 2**31 + 5)
-    assert bounds(math, -(2**31) - 1, -(2**31), 1, 2**33, False) == (2**33 - 2**31 - 1, 2**33 - 2**31)
+    assert bounds(math, -(2**31) - 3, -(2**31) - 1, 1, 2**33, False) == (2**33 - 2**31 - 3, 2**33 - 2**31 - 1)
     assert bounds(math, 2**31 - 1, -(2**31), -1, 2**33, False) == (2**33 - 1, -1)
 
 
