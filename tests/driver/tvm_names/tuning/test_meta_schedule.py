@@ -215,6 +215,12 @@ def test_what_cannot_be_tuned_says_so(tmp_path: Path) -> None:
         ms.tune_tir(product(), TARGET, tmp_path, 1, runner="rpc")
     with pytest.raises(DiagnosticError, match="no search strategy 'annealing'"):
         ms.tune_tir(product(), TARGET, tmp_path, 1, strategy="annealing")
+    for strategy in ("evolutionary", "replay-trace", "replay-func"):
+        with pytest.raises(ValueError, match="no schedule"):
+            ms.tune_tir(product(), TARGET, tmp_path, 1, space=lambda sch: [], strategy=strategy)
+    for create in (ms.database.Database.create, ms.runner.Runner.create, ms.measure_callback.MeasureCallback.create):
+        with pytest.raises(ValueError, match=r"there is no .* \{\}"):
+            create({})
     with pytest.raises(AttributeError, match="every candidate is measured"):
         _ = ms.post_optimization
 

@@ -57,7 +57,7 @@ class MeasureCallback:
             return [callback for one in kind for callback in MeasureCallback.create(one)]
         if kind == "default":
             return [make() for make in _KINDS.values()]
-        if kind in _KINDS:
+        if isinstance(kind, str) and kind in _KINDS:
             return [_KINDS[kind]()]
         help = f"default, {', '.join(_KINDS)}, or your own"
         raise fail("api", f"there is no measure callback {kind!r}", help=help, kind=ValueError)

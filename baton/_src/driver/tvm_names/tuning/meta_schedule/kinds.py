@@ -14,7 +14,7 @@ def created(cls: type[T], what: str, kinds: Mapping[str, Callable[..., T]], kind
     """`kind` itself if it is a `cls`, else what `kinds` makes by that name. Error `api`: there is no such `what`."""
     if isinstance(kind, cls):
         return kind
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         help = f"one of {', '.join(kinds)}"
         raise fail("api", f"there is no {what} {kind!r}", help=help, kind=ValueError)
     return kinds[kind](*args, **kwargs)

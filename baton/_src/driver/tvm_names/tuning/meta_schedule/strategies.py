@@ -119,7 +119,7 @@ class _Searching(SearchStrategy):
         if max_trials < 0 or num_trials_per_iter < 1:
             raise fail("api", f"cannot make {max_trials} trials, {num_trials_per_iter} at a time", kind=ValueError)
         self._left, self._batch, self._proposals = max_trials, num_trials_per_iter, 0
-        self._spaces = list(design_spaces)
+        self._spaces = _needed(design_spaces)
         self._seen = set()
 
     def post_tuning(self) -> None:
@@ -182,6 +182,14 @@ class _Searching(SearchStrategy):
         return made
 
 
+def _needed(spaces: Sequence[Schedule]) -> list[Schedule]:
+    """The schedules that a search begins with. Error `api`: there are none."""
+    if not spaces:
+        help = "its function, or the rules in it, must give at least one"
+        raise fail("api", "the space has no schedule of the kernel", help=help, kind=ValueError)
+    return list(spaces)
+
+
 def _text(schedule: Schedule) -> str:
     """The steps that change something: models and callbacks may have looked at a schedule, which adds others."""
     return json.dumps(schedule.trace.simplified(remove_postproc=False).as_json())
@@ -191,7 +199,7 @@ class ReplayFunc(_Searching):
     """The space's function is called anew for each candidate, and draws anew."""
 
     def proposed(self, number: int) -> Schedule:
-        made = self.task.generate_design_space()
+        made = _needed(self.task.generate_design_space())
         return made[number % len(made)]
 
 
