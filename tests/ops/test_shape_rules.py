@@ -165,6 +165,9 @@ def test_split_gives_a_tuple() -> None:
     """Guards: equal parts, parts by indices."""
     assert [f.shape for f in infer("split", t(6), indices_or_sections=3).fields] == [(2,)] * 3
     assert [f.shape for f in infer("split", t(6), indices_or_sections=[1, 4]).fields] == [(1,), (3,), (2,)]
+    first, middle, last = infer("split", t(N), indices_or_sections=[1, N - 1]).fields
+    assert (first.shape, last.shape) == ((1,), (1,))
+    assert PROVER.equal(middle.shape[0], N - 2)
 
 
 @pytest.mark.rule("RELAX-OPSHAPE-12", rejects=True)

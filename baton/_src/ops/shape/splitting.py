@@ -96,8 +96,8 @@ def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
 
 def _refuse_disorder(call: OpCall[SplitAttrs]) -> None:
     """Parts follow each other: each is read from where the one before it ends."""
-    given = call.attrs.indices_or_sections
-    if not isinstance(given, int) and any(stop < start for start, stop in pairwise((0, *given))):
+    given, at_most = call.attrs.indices_or_sections, DimMath(call.prover).at_most
+    if not isinstance(given, int) and any(at_most(start, stop) is False for start, stop in pairwise((0, *given))):
         help = "places count from the front; strided_slice cuts pieces that overlap or count from the end"
         call.fail(f"the parts must begin in ascending order, got {given}", code="op-attribute", help=help)
 
