@@ -101,14 +101,14 @@ class Target:
         return str(self.attrs.get("mtriple", ""))
 
     @property
-    def mattr(self) -> tuple[str, ...]:
+    def mattr(self) -> list[str]:
         """Features switched on (`+name`) or off (`-name`)."""
-        return tuple(self.attrs.get("mattr", ()))
+        return list(self.attrs.get("mattr", ()))
 
     @property
-    def libs(self) -> tuple[str, ...]:
+    def libs(self) -> list[str]:
         """`-libs`, which has no effect."""
-        return tuple(self.attrs.get("libs", ()))
+        return list(self.attrs.get("libs", ()))
 
     @property
     def model(self) -> str:

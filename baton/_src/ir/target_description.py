@@ -82,7 +82,7 @@ def read_target(description: Any) -> TargetDescription:
     elif isinstance(description, Mapping):
         found = dict(description)
     else:
-        raise fail("target", f"a target must be a string or a dict, got {type(description).__name__}", kind=TypeError)
+        raise fail("target", f"a target must be a string or a dict, got {type(description).__name__}", kind=ValueError)
     if "kind" not in found:
         raise fail("target", f"a target needs a kind, {found} has none", help='{"kind": "llvm", ...}', kind=ValueError)
     name = str(found.pop("kind"))

@@ -158,7 +158,7 @@ def test_targets_by_map() -> None:
     found, host = target.canon_target_map_and_host({"llvm -mcpu=x86-64": module}, "llvm")
     assert ([str(one) for one in found], list(found.values())) == (["llvm -keys=cpu -mcpu=x86-64"], [module])
     assert str(host) == str(target.canon_multi_target_and_host("llvm")[0]) == "llvm -keys=cpu"
-    assert target("llvm -libs=mlas").libs == ("mlas",)
+    assert target("llvm -libs=mlas").libs == ["mlas"]
 
 
 def test_analyzers_by_their_many_names() -> None:
