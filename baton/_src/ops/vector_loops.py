@@ -59,5 +59,5 @@ def over_rows(dims: Sequence[PrimExpr], size: int, body: Callable[[tuple[PrimExp
         found.append(rest % k.divisor(extent))
         rest = rest // k.divisor(extent)
     total = prod(extents, start=k.index(1))
-    notes = {"grain": max(1, THREAD // size)}
+    notes = {"grain": max(1, THREAD // max(1, size))}
     return For(var, k.index(0), total, ForKind.PARALLEL, body(tuple(reversed(found))), annotations=notes)

@@ -232,3 +232,13 @@ def test_places_of_bytes_count_from_the_end_of_a_longer_axis() -> None:
     model = model_of_node("OneHot", (places, np.array(200), np.array([0, 1], "float32")), {}, (0,), ["y"], domain="")
     for _, (result,) in in_both_languages(model, {"i0": places}):
         assert result.argmax(-1).tolist() == [199, 3]
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_the_largest_of_none(shape: tuple[int, ...]) -> None:
+    """How many rows a thread sorts was computed by division by their length."""
+    node = helper.make_node("TopK", ["x", "k"], ["y", "places"])
+    count = min(shape[-1], 2)
+    model = model_of([node], [("x", shape)], ["y", "places"], [weight("k", np.array([count]))])
+    found = baton.compile(model, num_threads=1).run({"x": np.zeros(shape, "float32")})
+    assert [(f.dtype, f.shape) for f in found] == [("float32", (*shape[:-1], count)), ("int64", (*shape[:-1], count))]
