@@ -82,10 +82,8 @@ class DimMath:
 
     def total(self, dims: Iterable[Dim]) -> Dim:
         """0 for no dims."""
-        result: Dim = 0
-        for dim in dims:
-            result = self.add(result, dim)
-        return result
+        terms = list(dims)
+        return tir.AnyDim() if any(map(is_any, terms)) else self.normal(sum(terms))
 
     def equal(self, a: Dim, b: Dim) -> bool | None:
         """True or False if certain, None if undecided. A rule that goes on undecided assumes it: where the program
