@@ -34,6 +34,14 @@ def test_paths_and_sources(tmp_path: Path) -> None:
     assert utils.which("sh")
 
 
+def test_temporary_folders_give_paths() -> None:
+    """As in TVM; they gave texts, to which `/` adds nothing."""
+    with utils.tempdir() as temp:
+        (temp.path / "a.o").touch()
+        assert (temp / "a.o").exists()
+        assert temp.listdir() == ["a.o"]
+
+
 def test_archives_among_files_are_unpacked(tmp_path: Path) -> None:
     for name in ("a.o", "b.o", "c.o"):
         (tmp_path / name).write_text(name, encoding="utf-8")

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 
@@ -37,9 +38,9 @@ class TempDirectory:
             TempDirectory._keeps = before
 
     @property
-    def path(self) -> str:
+    def path(self) -> Path:
         """The path of the folder."""
-        return self.temp_dir
+        return Path(self.temp_dir)
 
     def relpath(self, name: str) -> str:
         """The path of `name` in the folder."""
@@ -54,8 +55,8 @@ class TempDirectory:
         if self._handle is not None:
             self._handle.cleanup()
 
-    def __truediv__(self, name: str) -> str:
-        return self.relpath(name)
+    def __truediv__(self, name: str | Path) -> Path:
+        return self.path / name
 
     def __enter__(self) -> TempDirectory:
         return self

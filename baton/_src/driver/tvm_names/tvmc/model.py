@@ -54,7 +54,7 @@ class TVMCModel:
         if not Path(model_path).is_file():
             raise refuse(f"there is no saved model {str(model_path)!r}", f"paths are relative to {Path.cwd()}")
         try:
-            untar(str(model_path), self._tmp_dir.path)
+            untar(str(model_path), self._tmp_dir.temp_dir)
             text, params = (Path(self._tmp_dir.relpath(n)).read_bytes() for n in (_MODULE, _PARAMS))
         except (OSError, tarfile.TarError) as error:
             raise refuse(f"{str(model_path)!r} is not a saved TVMCModel", "TVMCModel.save writes one") from error

@@ -36,7 +36,7 @@ class TVMCPackage:
         if not Path(package_path).is_file():
             raise refuse(f"there is no package {str(package_path)!r}", f"paths are relative to {Path.cwd()}")
         try:
-            untar(str(package_path), self._tmp_dir.path)
+            untar(str(package_path), self._tmp_dir.temp_dir)
         except (OSError, tarfile.TarError) as error:
             raise refuse(f"{str(package_path)!r} is not an archive that could be a package", _MADE_BY) from error
         if Path(self._tmp_dir.relpath("metadata.json")).exists():
