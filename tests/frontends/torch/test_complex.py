@@ -110,6 +110,8 @@ def powers(z: Any) -> Any:
         z.rsqrt(),
         z.tanh(),
         1 / z,
+        z / (z * 0),
+        torch.complex(torch.tensor([100.0, 100.0]), torch.tensor([0.0, 1e-20])).exp().imag + z.real[:, :2] * 0,
         torch.sub(z, 1j, alpha=2 + 1j),
     )
 

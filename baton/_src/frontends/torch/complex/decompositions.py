@@ -62,9 +62,9 @@ def _for_complex(function: Function, otherwise: Function | None) -> Function:
 
 OF_ONE: dict[str, f.Function] = {
     "log": f.logarithm(), "log2": f.logarithm(2), "log10": f.logarithm(10), "log1p": f.logarithm_of_next,
-    "expm1": f.exponential_less_one, "exp2": f.power_of_two, "sqrt": f.root, "rsqrt": f.reciprocal_root,
-    "reciprocal": f.reciprocal, "sigmoid": f.sigmoid, "silu": f.silu, "sgn": f.sign,
-    "sin": f.sine, "cos": f.cosine, "tan": f.tangent,
+    "exp": f.exponential, "expm1": f.exponential_less_one, "exp2": f.power_of_two,
+    "sqrt": f.root, "rsqrt": f.reciprocal_root, "reciprocal": f.reciprocal,
+    "sigmoid": f.sigmoid, "silu": f.silu, "sgn": f.sign, "sin": f.sine, "cos": f.cosine, "tan": f.tangent,
     "sinh": f.hyperbolic_sine, "cosh": f.hyperbolic_cosine, "tanh": f.hyperbolic_tangent,
     "asin": f.inverse_sine, "acos": f.inverse_cosine, "atan": f.inverse_tangent,
     "asinh": f.inverse_hyperbolic_sine, "acosh": f.inverse_hyperbolic_cosine, "atanh": f.inverse_hyperbolic_tangent,

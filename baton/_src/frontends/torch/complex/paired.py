@@ -65,7 +65,10 @@ def angle(node: AtenNode, x: Pair) -> Value:
 
 
 def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
-    """By a real number part by part; by a complex one scaled by its larger part, so that nothing overflows."""
+    """By a real number part by part; by a complex one scaled by its larger part, so that nothing overflows.
+
+    By zero both parts are divided by it, as in PyTorch.
+    """
     g, a, b = node.graph, pair_of(node, x), pair_of(node, y)
     if not isinstance(y, (Pair, complex)):
         return Pair(*(g.call("divide", part, b.real) for part in (a.real, a.imag)))
@@ -74,11 +77,9 @@ def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
     below = g.call("multiply", scale, g.call("add", times(node, c, c), times(node, d, d)))
     real = g.call("add", times(node, a.real, c), times(node, a.imag, d))
     imag = g.call("subtract", times(node, a.imag, c), times(node, a.real, d))
-    return Pair(g.call("divide", real, below), g.call("divide", imag, below))
-
-
-def exponential(node: AtenNode, x: Pair) -> Pair:
-    return polar(node, node.graph.call("exp", x.real), x.imag)
+    by_zero = g.call("equal", scale, g.scalar(0, scale))
+    parts = ((real, a.real), (imag, a.imag))
+    return Pair(*(g.call("where", by_zero, g.call("divide", p, scale), g.call("divide", f, below)) for f, p in parts))
 
 
 def padded(node: AtenNode, x: Pair, widths: Any, value: Any = 0) -> Pair:
@@ -223,7 +224,7 @@ PAIRED: dict[str, Converter] = {
     **{f"aten.mul.{kind}": product(times) for kind in ("Tensor", "Scalar")},
     **{f"aten.{name}.default": product(matmul) for name in ("matmul", "mm", "bmm", "mv")},
     **{f"aten.div.{kind}": quotient for kind in ("Tensor", "Scalar")},
-    "aten.abs.default": size, "aten.angle.default": angle, "aten.exp.default": exponential,
+    "aten.abs.default": size, "aten.angle.default": angle,
     "aten.where.self": chosen, "aten.sym_size.int": size_of_axis, "aten.sym_numel.default": count_of_elements,
     "aten.constant_pad_nd.default": padded, "aten._to_copy.default": converted, "aten.to.dtype": converted,
 }  # fmt: skip

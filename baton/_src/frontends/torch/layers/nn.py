@@ -136,8 +136,8 @@ def native_batch_norm(
     if mean is None or variance is None:
         normal, centre, inverse = _normalised(node, x, (0, *range(2, x.rank)), eps)
         g, kept = node.graph, dtype_of(node.results[1].dtype)
-        flat = (g.cast(g.reshape(v, (-1,)), kept) for v in (centre, inverse))
-        return g.cast(_per_channel(node, normal, weight, bias), node.dtype), *flat
+        centre, inverse = (g.cast(g.reshape(v, (-1,)), kept) for v in (centre, inverse))
+        return g.cast(_per_channel(node, normal, weight, bias), node.dtype), centre, inverse
     nothing = node.graph.constant(np.zeros(0), dtype_of(node.results[1].dtype))
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 
