@@ -120,6 +120,15 @@ def _power_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any
     return left, b.op("multiply", grad, b.op("multiply", out, b.op("log", base)))
 
 
+def _remainder_slopes(quotient: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:
+    """x - quotient * y, where the quotient is a whole number."""
+
+    def slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+        return grad, b.op("negative", b.op("multiply", grad, b.op(quotient, x, y)))
+
+    return slopes
+
+
 def _extremum_slopes(comparison: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:
     def slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
         left = b.op(comparison, x, y)
@@ -135,10 +144,18 @@ ROWS = (
     Row("multiply", tir.Mul, np.multiply, slopes=_multiply_slopes),
     Row("divide", _divide, _np_divide, of_bools=False, right_low=1.0, slopes=_divide_slopes),
     Row("floor_divide", _floor_divide, _np_floor_divide, of_bools=False, right_low=1.0),
-    Row("mod", _mod, np.fmod, of_bools=False, right_low=1.0),
-    Row("floor_mod", tir.FloorMod, np.mod, of_bools=False, right_low=1.0),
+    Row("mod", _mod, np.fmod, of_bools=False, right_low=1.0, slopes=_remainder_slopes("trunc_divide")),
+    Row("floor_mod", tir.FloorMod, np.mod, of_bools=False, right_low=1.0, slopes=_remainder_slopes("floor_divide")),
     Row("trunc_divide", _trunc_divide, _np_trunc_divide, of_bools=False, right_low=1.0, in_relax=False),
-    Row("trunc_mod", _mod, np.fmod, of_bools=False, right_low=1.0, in_relax=False),
+    Row(
+        "trunc_mod",
+        _mod,
+        np.fmod,
+        of_bools=False,
+        right_low=1.0,
+        in_relax=False,
+        slopes=_remainder_slopes("trunc_divide"),
+    ),
     Row("power", k.power, power, low=1.0, high=4.0, slopes=_power_slopes),
     Row("maximum", tir.Max, np.maximum, slopes=_extremum_slopes("greater_equal")),
     Row("minimum", tir.Min, np.minimum, slopes=_extremum_slopes("less_equal")),
