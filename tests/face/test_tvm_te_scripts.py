@@ -114,3 +114,23 @@ def test_struct_info_covers() -> None:
     known, unknown = relax.TensorStructInfo((1,), "float32"), relax.TensorStructInfo(dtype="float32", ndim=1)
     assert unknown.is_base_of(known)
     assert not known.is_base_of(unknown)
+
+
+@pytest.mark.parametrize("size", [0, None])
+@pytest.mark.parametrize("change", ["another", "rfactor", "cache_write"])
+def test_reductions_over_nothing_begin_whatever_stage_is_scheduled(size: int | None, change: str) -> None:
+    """Guards the first value where the reducing stage itself has no primitive: what memory held was left."""
+    n = te.var("n") if size is None else size
+    a, k = te.placeholder((n, 4), name="A"), te.reduce_axis((0, n), "k")
+    c = te.compute((4,), lambda j: te.sum(a[k, j], axis=k), name="C")
+    d = te.compute((4,), lambda j: c[j] + 1.0, name="D") if change == "another" else c
+    s = te.create_schedule(d.op)
+    if change == "another":
+        s[d].split(d.op.axis[0], 2)
+    elif change == "rfactor":
+        s.rfactor(c, s[c].split(k, 4)[1])
+    else:
+        s.cache_write(c, "local")
+    out = tvm.nd.array(np.full(4, 9, np.float32))
+    tvm.build(s, [a, d], "llvm")(tvm.nd.empty((0, 4)), out)
+    assert out.numpy().tolist() == [float(change == "another")] * 4

@@ -211,10 +211,13 @@ class _Application:
                     pass  # placement, structure and intrinsics, done elsewhere
 
     def separate_initialisations(self) -> None:
-        """The start of each scheduled reduction in front of its outermost loop over reduced values, as TVM has it."""
+        """The start of each reduction in front of its outermost loop over reduced values, as TVM has it.
+
+        Of stages without primitives too: that loop may have no iterations.
+        """
         for stage in self.stages.stages:
             name = self.block.get(id(stage))
-            if name is None or stage.attached == ("inline",) or not stage.history:
+            if name is None or stage.attached == ("inline",):
                 continue
             realize = self.schedule.realize(name)
             if realize.block.init is None:
