@@ -12,7 +12,10 @@ kernels that differ in nothing else are one kernel then, and each is shorter. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -89,31 +92,51 @@ class _Sizes:
     def __init__(self, parts: Any, given: set[Var]) -> None:
         self.variables: dict[PrimExpr, frozenset[Var]] = {}
         self._numbers: dict[PrimExpr, int] = {}
+        self._equal: dict[int, list[PrimExpr]] = {}
         self._weight: dict[PrimExpr, int] = {}
         self._tops: dict[int, PrimExpr] = {}
         forms: dict[tuple[Any, ...], int] = {}
         for node in post_order(parts):
             form = self._form(node, given)
             if form is not None:
-                self._numbers[node] = forms.setdefault(form, len(forms))
+                self._numbers[node] = number = forms.setdefault(form, len(forms))
+                self._equal.setdefault(number, []).append(node)
             else:
-                self._add((e for e in children(node) if e in self._numbers), self._tops)
+                for top in children(node):
+                    if top in self._numbers and self.variables[top]:
+                        self._tops.setdefault(self._numbers[top], top)
 
     def apart(self) -> list[PrimExpr]:
         """Expressions that have no variable in common, of which all sizes of the kernel are made; as large as they can
         be.
         """
-        chosen = dict(self._tops)
-        while shared := [e for e in chosen.values() if isinstance(e, BinaryOp) and self._is_shared(e, chosen)]:
-            largest = max(shared, key=lambda e: self._weight[e])
-            del chosen[self._numbers[largest]]
-            self._add((largest.a, largest.b), chosen)
+        chosen: dict[int, PrimExpr] = {}
+        users: Counter[Var] = Counter()
+        largest: list[tuple[int, int, int]] = []
+        order = count()
+
+        def choose(exprs: Iterable[PrimExpr]) -> None:
+            for expr in exprs:
+                number = self._numbers[expr]
+                if self.variables[expr] and number not in chosen:
+                    chosen[number] = expr
+                    users.update(self.variables[expr])
+                    heappush(largest, (-self._weight[expr], next(order), number))
+
+        choose(self._tops.values())
+        while largest:
+            # Whoever shares no variable now never will: what others are taken apart into has no other variables.
+            *_, number = heappop(largest)
+            expr = chosen[number]
+            if isinstance(expr, BinaryOp) and any(users[v] > 1 for v in self.variables[expr]):
+                del chosen[number]
+                users.subtract(self.variables[expr])
+                choose((expr.a, expr.b))
         return list(chosen.values())
 
     def occurrences(self, chosen: PrimExpr) -> list[PrimExpr]:
         """All nodes that are equal to the one chosen."""
-        number = self._numbers[chosen]
-        return [e for e, other in self._numbers.items() if other == number]
+        return self._equal[self._numbers[chosen]]
 
     def _form(self, node: Any, given: set[Var]) -> tuple[Any, ...] | None:
         """What equal expressions have in common; None if this is no expression of numbers and given variables."""
@@ -128,13 +151,3 @@ class _Sizes:
         self.variables[node] = self.variables[node.a] | self.variables[node.b]
         self._weight[node] = self._weight[node.a] + self._weight[node.b] + 1
         return type(node), self._numbers[node.a], self._numbers[node.b]
-
-    def _add(self, found: Iterable[PrimExpr], into: dict[int, PrimExpr]) -> None:
-        for expr in found:
-            if self.variables[expr]:
-                into.setdefault(self._numbers[expr], expr)
-
-    def _is_shared(self, expr: PrimExpr, chosen: Mapping[int, PrimExpr]) -> bool:
-        """Whether another of the chosen expressions has a variable of this one."""
-        own = self.variables[expr]
-        return any(e is not expr and not own.isdisjoint(self.variables[e]) for e in chosen.values())
