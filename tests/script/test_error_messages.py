@@ -90,6 +90,13 @@ def test_what_only_some_branches_assign_is_told(branches: tuple[str, ...]) -> No
         load(body("y = R.exp(x)", "c = R.const(True)", *branches, "return y"))
 
 
+@pytest.mark.parametrize("line", ["R.emit_te(1.5)", "y = R.emit_te([x])", "R.emit_var_binding(x)"])
+def test_emitting_something_else_is_told(line: str) -> None:
+    """They were a TypeError of calling a number, and a failed assertion."""
+    with pytest.raises(DiagnosticError, match="script-value"):
+        load(body(line, "return x"))
+
+
 def caret(rendered: str) -> str:
     """What the first carets stand under."""
     lines = rendered.splitlines()

@@ -108,6 +108,8 @@ class Assignments:
             raise self._error("script-value", "R.emit_te takes a function and its arguments", call)
         function, *args = [self.evaluator.value(a) for a in call.args]
         kwargs = {k.arg: self.evaluator.value(k.value) for k in call.keywords if k.arg is not None}
+        if not callable(function):
+            raise self._error("script-value", "R.emit_te takes a function and its arguments", call.args[0])
         return self.builder.call_te(function, *args, **kwargs)
 
     def _emitted(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:

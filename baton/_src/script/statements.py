@@ -165,7 +165,10 @@ class Statements(Assignments):
         binding = self._marker_call(node, markers.EMIT_VAR_BINDING)
         if binding is not None:
             (made,) = self._arguments(binding, markers.EMIT_VAR_BINDING, "value")
-            self.builder.emit_normalized(self.evaluator.value(made))
+            found = self.evaluator.value(made)
+            if not isinstance(found, VarBinding):
+                raise self._error("script-value", "R.emit_var_binding takes a binding of a variable", made)
+            self.builder.emit_normalized(found)
             return True
         return False
 

@@ -52,7 +52,7 @@ def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs
         made = _call(name, args, kwargs)
     except DiagnosticError:
         raise
-    except (TypeError, IndexError, ValueError) as error:
+    except (TypeError, IndexError, ValueError, AttributeError) as error:
         raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {_said(error)}") from None
     if made is None:
         help = "code is made for CPUs" if name.startswith(_OF_OTHER_DEVICES) else None
