@@ -282,3 +282,62 @@ def test_labels_of_other_scores_fail_in_relay_too() -> None:
     np.testing.assert_allclose(run(x, labels).numpy(), -np.mean([1, 5, 14]))
     with pytest.raises(baton.DiagnosticError, match=r"node '/loss': axis 0 of an operand must be of size n"):
         run(x, labels[:2])
+
+
+WHOLE = TensorProto.INT64
+AT_RUN_TIME: list[tuple[str, dict[str, Any], list[Any]]] = [
+    ("Slice", {"x": (["n"], 1), "start": ([1], WHOLE), "end": ([1], WHOLE)}, [np.ones(5, "f"), [-3], [4]]),
+    ("Pad", {"x": (["n", 2], 1), "pads": ([4], WHOLE)}, [np.ones((3, 2), "f"), [1, 0, -2, 3]]),
+    ("Tile", {"x": (["n"], 1), "repeats": ([1], WHOLE)}, [np.arange(3, dtype="f"), [2]]),
+    ("Expand", {"x": (["n"], 1), "shape": ([2], WHOLE)}, [np.arange(3, dtype="f"), [2, 1]]),
+    ("ConstantOfShape", {"shape": ([2], WHOLE)}, [[2, 0]]),
+    ("Split", {"x": (["n"], 1), "sizes": ([1], WHOLE)}, [np.arange(3, dtype="f"), [3]]),
+    ("OneHot", {"x": (["n"], WHOLE), "depth": ([], WHOLE), "values": ([2], 1)}, [[1, -1], 3, np.array([0, 2], "f")]),
+]
+
+
+@pytest.mark.parametrize(("operator", "declared", "operands"), AT_RUN_TIME)
+def test_numbers_of_a_run_in_relay(operator: str, declared: dict[str, Any], operands: list[Any]) -> None:
+    """They were refused: its programs had no names for them."""
+    model = model_of([helper.make_node(operator, list(declared), ["y"])], list(declared.items()))
+    module, _ = relay.frontend.from_onnx(model)
+    arrays = [np.asarray(o) for o in operands]
+    found = relay.create_executor("vm", mod=module).evaluate()(*arrays)
+    (wanted,) = onnxruntime_outputs(model, dict(zip(declared, arrays, strict=True)))
+    np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_slices_between_sizes_in_relay() -> None:
+    """An end that may count from the front or the back depends on a comparison of sizes."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Sub", ["s", "four"], ["t"]),
+        helper.make_node("Div", ["t", "two"], ["end"]),
+        helper.make_node("Slice", ["x", "zero", "end"], ["y"]),
+    ]
+    weights = [weight(n, np.array([v])) for n, v in (("four", 4), ("two", 2), ("zero", 0))]
+    model = model_of(nodes, [("x", ["n"])], weights=weights)
+    run = relay.create_executor("vm", mod=relay.frontend.from_onnx(model)[0]).evaluate()
+    for size in (1, 3, 4, 9):
+        x = np.arange(size, dtype="float32")
+        np.testing.assert_array_equal(run(x).numpy(), onnxruntime_outputs(model, {"x": x})[0])
+
+
+@pytest.mark.parametrize("trips", [0, 3])
+def test_a_loop_that_grows_in_relay(trips: int) -> None:
+    nodes = [
+        helper.make_node("Identity", ["c"], ["go"]),
+        helper.make_node("Unsqueeze", ["i", "axis"], ["end"]),
+        helper.make_node("Slice", ["v", "axis", "end"], ["part"]),
+        helper.make_node("Concat", ["v", "part"], ["longer"], axis=0),
+    ]
+    inputs = [helper.make_tensor_value_info(n, k, s) for n, k, s in (("i", WHOLE, []), ("c", TensorProto.BOOL, []))]
+    inputs.append(helper.make_tensor_value_info("v", 1, None))
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("go", "longer")]
+    body = helper.make_graph(nodes, "body", inputs, outputs, [weight("axis", np.array([0]))])
+    node = helper.make_node("Loop", ["m", "", "x"], ["y"], body=body)
+    model = model_of([node], [("m", ([], WHOLE)), ("x", ["n"])])
+    run = relay.create_executor("vm", mod=relay.frontend.from_onnx(model)[0]).evaluate()
+    x = np.arange(3, dtype="float32")
+    (wanted,) = onnxruntime_outputs(model, {"m": np.array(trips), "x": x})
+    np.testing.assert_array_equal(run(np.array(trips), x).numpy(), wanted)

@@ -12,7 +12,7 @@ from torch import tensor
 
 import baton
 from baton._src.frontends.torch.relay_graph import from_exported
-from baton._src.support.diagnostics import BatonError, DiagnosticError
+from baton._src.support.diagnostics import BatonError
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
@@ -163,13 +163,19 @@ def test_sizes_that_a_run_finds_in_relay() -> None:
         model(as_array(torch.ones(3, 4)))
 
 
-def test_relay_has_no_names_for_such_numbers() -> None:
+def test_integers_among_elements_are_sizes_in_relay() -> None:
+    """They were refused: its programs had no names for them."""
+
     class Cut(torch.nn.Module):
         def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
             return x[: n.item()]
 
-    with pytest.raises(DiagnosticError, match="import the program into Relax"):
-        from_pytorch(torch.jit.script(Cut()), [("x", ((3, 4), "float32")), ("n", ((), "int64"))])
+    inputs = [("x", ((3, 4), "float32")), ("n", ((), "int64"))]
+    module, _ = from_pytorch(torch.jit.script(Cut()), inputs)
+    model = baton.compile(module)
+    for n in (2, 0, -1, 9):
+        (found,) = model(as_array(ROWS), np.array(n))
+        np.testing.assert_array_equal(found, ROWS[:n].numpy())
 
 
 def test_slices_between_an_argument_and_the_end() -> None:

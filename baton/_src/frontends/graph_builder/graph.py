@@ -98,9 +98,8 @@ class GraphBuilder:
     def numbers(self, value: Value) -> AnyArray | None:
         """The elements of a small integer tensor as ints and symbolic sizes, read at run time if necessary.
 
-        None if that is not possible: the number of elements is unknown, or the language cannot name sizes. Unlike
-        `Value.contents` these may be negative, whereas symbolic sizes are assumed not to be: positions that count from
-        an end must be normalised first.
+        None if their number is unknown, or they are no integers. Unlike `Value.contents` these may be negative, whereas
+        symbolic sizes are assumed not to be: positions that count from an end must be normalised first.
         """
         contents = value.contents()
         if contents is not None or value.counted is not None:
@@ -115,8 +114,6 @@ class GraphBuilder:
         if value.rank not in (0, 1) or not isinstance(count, int) or not value.dtype.is_int:
             return None
         names = self.language.numbers(self.expr(self.cast(self.reshape(value, (count,)), INT64)), count)
-        if names is None:
-            return None
         self.named_sizes += 1
         self.origins.update(dict.fromkeys(names, value.sources))
         value.counted = np.empty(count, dtype=object)

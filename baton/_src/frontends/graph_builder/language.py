@@ -66,10 +66,8 @@ class Language(Protocol):
         """A result of unknown shape with new names for its sizes, if the language supports them."""
         ...
 
-    def numbers(self, expr: Any, count: int) -> list[Var] | None:
-        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None if the language has
-        none.
-        """
+    def numbers(self, expr: Any, count: int) -> list[Var]:
+        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes."""
         ...
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:

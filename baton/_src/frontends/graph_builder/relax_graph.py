@@ -179,7 +179,7 @@ class RelaxGraph:
             return info
         return TensorInfo(tuple(self._new_sizes(1)[0] if isinstance(d, AnyDim) else d for d in info.shape), info.dtype)
 
-    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar]:
         sizes = self._new_sizes(count)
         shape = self.builder.emit(Call(special_op("tensor_to_shape"), [expr]))
         self.builder.match_cast(shape, ShapeStructInfo(sizes))

@@ -29,12 +29,23 @@ _ARITHMETIC: dict[type, str] = {
     tir.Max: "maximum",
     tir.Min: "minimum",
     tir.EQ: "equal",
+    tir.NE: "not_equal",
+    tir.LT: "less",
+    tir.LE: "less_equal",
+    tir.GT: "greater",
+    tir.GE: "greater_equal",
+    tir.Div: "divide",
+    tir.Mod: "mod",
 }
 
 
 def _read(tensor: Expr, axis: int) -> Any:
     """One size of a tensor, as a tensor of one element."""
-    return R.strided_slice(R.shape_of(tensor, dtype="int64"), begin=[axis], end=[axis + 1])
+    return _element(R.shape_of(tensor, dtype="int64"), axis)
+
+
+def _element(vector: Any, place: int) -> Any:
+    return R.strided_slice(vector, begin=[place], end=[place + 1])
 
 
 class OpenSizes:
@@ -42,6 +53,7 @@ class OpenSizes:
 
     def __init__(self) -> None:
         self._places: dict[Any, tuple[Expr, int]] = {}
+        self._elements: dict[Any, tuple[Expr, int]] = {}
 
     def note(self, tensor: Expr, dims: Sequence[Dim]) -> None:
         """Record where the sizes `dims` can be read: from a parameter, or a value whose sizes are known only at run
@@ -50,6 +62,10 @@ class OpenSizes:
         for axis, dim in enumerate(dims):
             if isinstance(dim, tir.Var):
                 self._places.setdefault(dim, (tensor, axis))
+
+    def note_elements(self, vector: Expr, names: Sequence[tir.Var]) -> None:
+        """Record that these are the elements of an int64 vector."""
+        self._elements.update((name, (vector, place)) for place, name in enumerate(names))
 
     def tensor(self, dims: Sequence[Dim]) -> Any:
         """A rank-1 int64 tensor of these sizes."""
@@ -72,6 +88,8 @@ class OpenSizes:
             return relay_constant(np.array([int(getattr(dim, "value", dim))], "int64"))
         if dim in self._places:
             return _read(*self._places[dim])
+        if dim in self._elements:
+            return _element(*self._elements[dim])
         if isinstance(dim, tir.Select):
             return R.where(*(self._number(part) for part in (dim.condition, dim.true_value, dim.false_value)))
         operation = _ARITHMETIC.get(type(dim))

@@ -141,8 +141,10 @@ class RelayGraph:
         self._sizes.note(expr, known)
         return expr, TensorInfo(known, info.dtype)
 
-    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
-        return None
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar]:
+        names = [ShapeVar("number", "int64") for _ in range(count)]
+        self._sizes.note_elements(expr, names)
+        return names
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return REWRITES.get(name)

@@ -105,16 +105,8 @@ def item(node: AtenNode, x: Value) -> Any:
     if x.dtype.is_bool:
         return Answer(alone)
     found = g.numbers(alone)
-    if found is None:
-        node.fail(
-            "an integer that depends on the elements of a tensor is known only at run time",
-            code="torch-dynamic",
-            help=_IN_RELAX,
-        )
+    assert found is not None
     return found.reshape(-1)[0]
-
-
-_IN_RELAX = "import the program into Relax, which has names for such numbers"
 
 
 def asserted(node: AtenNode, condition: Any, message: str = "") -> None:

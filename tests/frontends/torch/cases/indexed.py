@@ -157,12 +157,8 @@ SIZES_FOUND: list[Case] = [
         for dim in range(3)
     ),
     (lambda n: (*torch.unique(n[:0], dim=0, return_counts=True), n[:, :1].unique(dim=1)), (ints(4, 2),)),
-]
-"""What computes with sizes that a run finds."""
-
-ONLY_IN_RELAX: list[Case] = [
     (lambda x, n: (x.repeat_interleave(n, 0), torch.repeat_interleave(n)), (UNIT, torch.tensor([3, 0]))),
     (lambda n: (n.bincount(), n.bincount(minlength=9), n[:0].bincount(), n[:0].bincount(minlength=2)), (COUNTED,)),
     (lambda n, w: (n.bincount(w), n.bincount(w.double(), 12) + 1), (COUNTED, floats(8))),
 ]
-"""What computes with sizes that elements say, for which Relay has no names."""
+"""What computes with sizes that a run finds, or that elements say."""

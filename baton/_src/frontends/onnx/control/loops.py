@@ -145,10 +145,7 @@ def _behind(node: OnnxNode, before: Value, stack: Value, item: tuple[Dim, ...]) 
     """A sequence with the items that a loop appended to it. If there were no iterations, unknown sizes count as 0."""
     g = node.graph
     sizes = g.numbers(g.call("shape_tensor", stack, dtype="int64"))
-    if sizes is None:
-        node.fail(
-            "a sequence built by a loop of unknown length has sizes known only at run time; Relay cannot express them"
-        )
+    assert sizes is not None
     stack = g.reshape(stack, (sizes[0], *item))
     if before.items:
         stack = g.call("concat", (in_one(node, before.items, 0), stack), axis=0)

@@ -90,13 +90,14 @@ def _counted_range(node: OnnxNode) -> Value:
     """start + delta * (0, 1, ...) as often as a run finds: of floats, and where the step's sign is not known."""
     g = node.graph
     start, limit, delta = (g.reshape(wide(node, node[k]), ()) for k in range(3))
+    if g.language.name == "relay":  # its operator takes tensors
+        return g.cast(g.call("arange", start, limit, delta, dtype=start.dtype), node[0].dtype)
     span = g.call("subtract", g.cast(limit, FLOAT64), g.cast(start, FLOAT64))
     count = g.call("ceil", g.call("divide", span, g.cast(delta, FLOAT64)))
     count = g.call("maximum", count, g.constant(0.0, FLOAT64))
     endless = g.call("equal", g.cast(delta, FLOAT64), g.constant(0.0, FLOAT64))  # a size of -1 is an error
     lengths = g.numbers(g.cast(g.call("where", endless, g.constant(-1.0, FLOAT64), count), INT64))
-    if lengths is None:  # Relay names no sizes; its operator takes tensors
-        return g.cast(g.call("arange", start, limit, delta, dtype=start.dtype), node[0].dtype)
+    assert lengths is not None
     steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)
     return g.cast(g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta)), node[0].dtype)
 
