@@ -143,7 +143,7 @@ def _define(
         infer=infer,
         compute=_compute(name, compute),
         reference=_reference(reference),
-        gradient=NotApplicable("piecewise constant"),
+        gradient=NotApplicable("Relay does not offer it"),
         # Not ELEMWISE: the operands have dtypes of their own, also where Relay's text has bare numbers.
         fusion=Fusion.INJECTIVE,
         in_relax=False,
