@@ -117,3 +117,20 @@ def f(x: T.Buffer((4,), "int8"), table: T.Buffer((256,), "int32"), out: T.Buffer
         out = np.zeros(4, "int32")
         run_prim_func(function, [x, table, out])
         assert out.tolist() == [7, 9, 11, 7]
+
+
+def test_truncated_data_stay_so() -> None:
+    """Found by random kernels: in conditions and indices a cast of int64 to int32 was left out."""
+    text = """
+@T.prim_func
+def f(x: T.Buffer((4,), "int64"), table: T.Buffer((8,), "int32"), out: T.Buffer((4,), "int32"), n: T.int64):
+    for i in range(4):
+        if i * 2 < T.Cast("int32", x[i]):
+            out[i] = table[T.Cast("int32", x[i]) % 7] + T.Cast("int32", T.Cast("int64", T.Cast("int32", n)) == n)
+"""
+    kernel = parse_text(text)
+    x, table = np.array([1 << 32, (1 << 33) + 9, -(1 << 40) + 5, (1 << 32) - 1]), np.arange(8, dtype="int32") + 100
+    for function in (kernel, with_index_dtype(kernel, INT64)):
+        out = np.zeros(4, "int32")
+        run_prim_func(function, [x, table, out, 1 << 35])
+        assert out.tolist() == [0, 102, 105, 0]

@@ -5,7 +5,7 @@ for i: int64 in range(64): B[i * 2] = A[i]          ->      for i: int32 in rang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -26,8 +26,10 @@ def parts(index: PrimExpr) -> list[Any]:
     return post_order(index, below=lambda n: children(n) if isinstance(n, ARITHMETIC) else ())
 
 
-def in_dtype(index: PrimExpr, dtype: DataType) -> PrimExpr:
-    """An index computed in `dtype`; what is no arithmetic of indices is converted: sums of bytes wrap before that."""
+def in_dtype(index: PrimExpr, dtype: DataType, counters: Collection[Any] = ()) -> PrimExpr:
+    """An index computed in `dtype`; what is no arithmetic of indices is converted: sums of bytes wrap before that.
+    `counters`: variables of `dtype` whose values the narrower dtype has, too.
+    """
     made: dict[Any, PrimExpr] = {}
     for node in parts(index):
         match node:
@@ -38,7 +40,7 @@ def in_dtype(index: PrimExpr, dtype: DataType) -> PrimExpr:
                 if not low <= value <= high:
                     raise fail("tir-index", f"the number {value} is no {dtype}")
                 made[node] = tir.IntImm(dtype, value)
-            case tir.Cast(value=value) if value.dtype == dtype:
+            case tir.Cast(value=value) if value.dtype == dtype and (dtype.bits < node.dtype.bits or value in counters):
                 made[node] = value
             case tir.BinaryOp() if isinstance(node, ARITHMETIC) and is_index(node.dtype):
                 made[node] = type(node)(made[node.a], made[node.b])
@@ -74,6 +76,8 @@ def _dims_of(function: PrimFunc) -> Iterator[PrimExpr]:
 class _Retyping:
     def __init__(self, function: PrimFunc, dtype: DataType) -> None:
         self.dtype, self.source = dtype, function
+        self.counters: set[tir.Var] = {v for n in post_order(function.body) for v in _bound_by(n) if v.dtype == dtype}
+        """Variables that count: a conversion of them to another dtype and back is none."""
         given = set(function.params)
         sizes = {n for b in function.buffer_map.values() for d in b.shape for n in post_order(d)}
         self.sizes = {v: self._cast(v) for v in sizes if isinstance(v, tir.Var) and v not in given and self._other(v)}
@@ -90,10 +94,12 @@ class _Retyping:
 
     def _cast(self, var: tir.Var) -> tir.Cast:
         kind = tir.SizeVar if isinstance(var, tir.SizeVar) else tir.Var
-        return tir.Cast(var.dtype, kind(var.name, self.dtype))
+        made = kind(var.name, self.dtype)
+        self.counters.add(made)
+        return tir.Cast(var.dtype, made)
 
     def _number(self, expr: PrimExpr) -> PrimExpr:
-        return in_dtype(expr, self.dtype) if self._other(expr) else expr
+        return in_dtype(expr, self.dtype, self.counters) if self._other(expr) else expr
 
     def _range(self, domain: Range | None) -> Range | None:
         if domain is None:
@@ -132,7 +138,7 @@ class _Retyping:
                 return node.with_fields(extents=tuple(self._number(e) for e in node.extents))
             case st.BlockRealize():
                 return node.with_fields(iter_values=tuple(self._number(v) for v in node.iter_values))
-            case tir.Cast(value=tir.Cast(value=tir.Var() as var)) if var.dtype == self.dtype:
+            case tir.Cast(value=tir.Cast(value=tir.Var() as var)) if var in self.counters:
                 return var if node.dtype == self.dtype else tir.Cast(node.dtype, var)
             case tir.CompareOp() if self._other(node.a) and self._of_indices(node.a) and self._of_indices(node.b):
                 return type(node)(self._number(node.a), self._number(node.b))
@@ -142,9 +148,7 @@ class _Retyping:
     def _of_indices(self, expr: PrimExpr) -> bool:
         """Whether an expression is arithmetic on converted variables and numbers: then it is converted itself."""
         leaves = [n for n in parts(expr) if not isinstance(n, ARITHMETIC)]
-        return all(
-            isinstance(n, tir.IntImm) or (isinstance(n, tir.Cast) and n.value.dtype == self.dtype) for n in leaves
-        )
+        return all(isinstance(n, tir.IntImm) or (isinstance(n, tir.Cast) and n.value in self.counters) for n in leaves)
 
 
 def _buffers_of(node: Any) -> Iterator[Buffer]:

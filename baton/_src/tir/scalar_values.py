@@ -103,6 +103,8 @@ def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
         return lambda x: bool(x != 0)
     if target.is_float:
         kind = target.numpy.type
+        if source.kind == "uint" and source.bits == 64:  # of Python's integers some floats only take those of int64
+            return lambda x: kind(np.uint64(x))
         return lambda x: kind(x)
     if target.is_int:
         return lambda x: wrap(int(x), target)

@@ -13,6 +13,8 @@ from baton import tir
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 
@@ -143,3 +145,14 @@ def test_vectors_of_data_wrap() -> None:
     )
     func = tir.PrimFunc([x, y], body, None, {x: a, y: b})
     assert outcome(simplify(func)) == outcome(func)
+
+
+@pytest.mark.parametrize(("dtype", "amount"), [("int32", 30), ("int64", 61), ("int32", 31)])
+def test_shifted_numbers_wrap(dtype: str, amount: int) -> None:
+    """Found by random kernels: bits shifted out made a number that no integer of the dtype is, larger than all."""
+    bits = tir.FloorMod(tir.IntImm(dtype, amount), tir.IntImm(dtype, 64))
+    shifted = tir.shift_left(tir.IntImm(dtype, 7), bits)
+    condition = tir.Max(shifted, tir.IntImm(dtype, -3)) > tir.IntImm(dtype, 5)
+    found = Analyzer().simplify(condition)
+    assert isinstance(found, tir.IntImm)
+    assert found.value == evaluate(condition, {})

@@ -210,3 +210,9 @@ def test_quotients_of_floats_are_rounded_down_after_the_division() -> None:
     """Guards FloorDiv of floats, which is floor(a / b): 1 / 0.1 is 10, though ten times 0.1 is more than 1."""
     x, y = Var("x", "float64"), Var("y", "float64")
     assert evaluate(tir.FloorDiv(x, y), {x: np.float64(1.0), y: np.float64(0.1)}) == 10
+
+
+def test_the_largest_unsigned_numbers_become_small_floats() -> None:
+    """Found by random kernels: bfloat16 takes no integer of Python beyond int64."""
+    assert float(evaluate(tir.Cast("bfloat16", tir.IntImm("uint64", 1 << 63)), {})) == 2.0**63
+    assert float(evaluate(tir.Cast("float32", tir.IntImm("uint64", (1 << 64) - 1)), {})) == 2.0**64

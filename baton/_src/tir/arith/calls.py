@@ -18,6 +18,7 @@ from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.opaque import is_index, opaque
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Call
+from baton._src.tir.folding import wrap
 from baton._src.tir.intrinsics import definition
 
 
@@ -33,6 +34,9 @@ def call(ctx: Context, node: Call) -> Poly:
         amount = p.as_constant(ctx.memo[node.args[1]])
         if amount is not None and 0 <= amount < node.dtype.bits:
             form = ctx.memo[node.args[0]]
+            number = p.as_constant(form)
+            if name == "tir.shift_left" and number is not None:
+                return p.constant(wrap(number << amount, node.dtype))
             if name == "tir.shift_left":
                 return p.scale(form, 1 << amount)
             if wrapping.is_exact_quotient(ctx, form, p.constant(1 << amount)):
