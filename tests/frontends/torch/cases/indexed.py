@@ -144,6 +144,10 @@ SIZES_FOUND: list[Case] = [
         (COUNTED,),
     ),
     (lambda x: torch.unique(x > 0, return_inverse=True, return_counts=True), (floats(3, 4),)),
+    (  # numbers of the program, which no run needs to tell
+        lambda x: (x.repeat_interleave(torch.tensor([1, 2, 0]), 0), x[0, torch.bincount(torch.tensor([1, 2, 1]))]),
+        (floats(3, 4),),
+    ),
     (lambda n: (*n.view(2, 4).unique_consecutive(True, True), n.unique_consecutive(dim=0)), (COUNTED,)),
     *(
         (

@@ -20,7 +20,7 @@ def bincount(node: AtenNode, x: Value, weights: Value | None = None, minlength: 
     found = g.numbers(g.call("add", greatest, g.constant(1, "int64")))
     if found is None:
         node.fail("how many numbers there are is known only at run time", code="torch-dynamic")
-    count = found[0]
+    count = found.reshape(-1)[0]  # what is known beforehand has no axis
     given = g.constant(1, node.dtype) if weights is None else g.cast(weights, node.dtype)
     places = g.call("where", g.call("less", places, g.scalar(0, places)), g.scalar(_BEYOND, places), places)
     zeros = g.broadcast_to(g.constant(0, node.dtype), (count,))

@@ -192,7 +192,7 @@ def repeated_places(node: AtenNode, repeats: Value, *, output_size: Dim | None =
     total = g.numbers(g.call("sum", g.cast(repeats, "int64"), axis=(0,), keepdims=False))
     if total is None:
         node.fail("how many elements there are is known only at run time", code="torch-dynamic")
-    (count,) = total
+    count = total.reshape(-1)[0]  # what is known beforehand has no axis
     places = g.call("arange", start=0, stop=count, step=1, dtype="int64")
     return g.cast(g.call("searchsorted", ends, places, right=True, dtype="int64"), node.dtype)
 
