@@ -166,7 +166,7 @@ def _check_counts(call: OpCall[StridedSliceAttrs], axes: Any, x: TensorInfo) -> 
         entries = getattr(call.attrs, name) or ()
         if 0 <= most < len(entries):
             where = f"the axes {axes} are" if axes is not None else f"{show_shape(x.shape, x.ndim)} has axes"
-            call.fail(f"{name} {entries} has more entries than {where}", code="op-attribute")
+            call.fail(f"{name} {entries} has more entries than {where}")
 
 
 def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
