@@ -69,7 +69,7 @@ CASES = [
     (X, f"image.resize2d({REAL_X}, size=[12, 12], roi=[0f, 0f, 0f, 0f])", ["image.resize2d", "qnn.requantize"]),
     (X, f"split({REAL_X}, indices_or_sections=2, axis=1).0", ["split", "qnn.requantize"]),
     (ROWS, "nn.batch_matmul(expand_dims(qnn.dequantize(%x, 0.02f, 120), axis=0),"
-     " expand_dims(qnn.dequantize(%w, 0.01f, 0), axis=0))", None),
+     " expand_dims(qnn.dequantize(%w, 0.01f, 0), axis=0), transpose_b=True)", None),
     (T, "nn.conv2d_transpose(qnn.dequantize(%x, 0.02f, 120), qnn.dequantize(%w, 0.01f, 3), kernel_size=[3, 3],"
      " channels=3, strides=[2, 2])", None),
 ]  # fmt: skip
@@ -92,6 +92,32 @@ def test_scales_for_each_channel() -> None:
     before = main(X, body)
     after = FakeQuantizationToInteger()(before)
     assert "qnn.conv2d" in names(after)
+    assert np.abs(values(before) - values(after)).max() <= 1
+
+
+SIGNED = "%x: Tensor[(3, 8), int8], %w: Tensor[(5, 8), int8], %y: Tensor[(3, 5), int8], %u: Tensor[(3, 8), uint8]"
+SUMS = "nn.dense(qnn.dequantize(%x, 0.1f, 0), qnn.dequantize(%w, 0.1f, 0))"
+MIXED = [
+    "qnn.dequantize(%x, 0.1f, 0) * qnn.dequantize(%x, 0.1f, 0)",  # the result holds no negative numbers
+    "qnn.dequantize(%x, 0.1f, 0) - qnn.dequantize(%x, 0.1f, -90)",
+    "qnn.dequantize(%u, 0.1f, 128) + qnn.dequantize(%x, 0.1f, 0)",
+    f"{SUMS} + qnn.dequantize(%y, 1f, 0)",
+    f"{SUMS} * qnn.dequantize(%y, 0.01f, 0)",
+    f"{SUMS} * {SUMS} * 0.01f",
+    f"{SUMS} * 0.001f",
+    "(qnn.dequantize(%x, 0.1f, 0) * 10000f) * 0.0001f",
+    "qnn.dequantize(%u, 0.1f, 128) - 1000f + 1001f",
+    "qnn.dequantize(%x, 0.1f, 0) * 0f",
+]
+
+
+@pytest.mark.parametrize("body", MIXED)
+def test_operands_that_the_result_does_not_hold(body: str) -> None:
+    """Guards sums and products of another dtype than the result's, and of numbers: the operands were cut to the range
+    of the result, so that the product of negative numbers was 0."""
+    before = main(SIGNED, quantized(body))
+    after = FakeQuantizationToInteger()(before)
+    assert not {"qnn.dequantize", "add", "multiply", "subtract"} & set(names(after))
     assert np.abs(values(before) - values(after)).max() <= 1
 
 

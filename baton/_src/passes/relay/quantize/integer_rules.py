@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from baton._src.passes.relay.building import dtype_of, shape_of
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.operators.channel_scales import data_axis, weight_axis
@@ -151,25 +153,53 @@ def _extreme(region: Region, call: Call, args: tuple[Any, ...], target: AffineTy
 
 
 def _binary(name: str) -> Rule:
+    """`qnn.<name>` takes operands of one dtype, and gives it. Others than the result's are computed as int32, each with
+    its own scale: what the result's dtype does not hold may be small again once it is added or multiplied.
+    """
+
     def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
         build, types, operands = region.build, [], []
         for old, made in zip(call.args, args):
             if old in region.types:
                 types.append(region.types[old])
                 operands.append(made)
-            elif isinstance(old, Constant):  # a number of the program is quantised as the result is
-                types.append(target)
-                operands.append(build.op("quantize", old, target.scale, target.zero_point, out_dtype=target.dtype))
+            elif isinstance(old, Constant):
+                types.append(_type_of_number(region, old, target, name))
+                own = types[-1]
+                operands.append(build.op("quantize", old, own.scale, own.zero_point, out_dtype=own.dtype))
             else:
                 raise NoRule
         region.scalars(target, *types)
-        for i, type_ in enumerate(types):
-            if type_.dtype != target.dtype:
-                operands[i], types[i] = region.requantized(operands[i], type_, target), target
+        result = target
+        if any(t.dtype != target.dtype for t in types):
+            result = AffineType(target.scale, target.zero_point, DataType("int32"))
+            operands = [build.op("astype", o, dtype="int32") for o in operands]
         parameters = [p for t in (*types, target) for p in (t.scale, t.zero_point)]
-        return build.op(f"qnn.{name}", *operands, *parameters), target
+        return build.op(f"qnn.{name}", *operands, *parameters), result
 
     return rule
+
+
+def _type_of_number(region: Region, number: Constant, target: AffineType, name: str) -> AffineType:
+    """What a number of the program is quantised to: the result's type, whose steps its terms have, too, but as int32
+    where that does not reach it; factors have steps of their own."""
+    value, wide = number.data.data, DataType("int32")
+    if name == "mul":
+        most = float(np.abs(value).max(initial=0))
+        if not np.isfinite(most):
+            raise NoRule
+        step = max(most / _STEPS, float(np.finfo("float32").tiny))
+        return AffineType(region.build.const(step, "float32"), region.build.const(0, "int32"), wide)
+    if isinstance(target.scale, Constant) and isinstance(target.zero_point, Constant):
+        low, high = target.dtype.int_range
+        steps = value / target.scale.data.data + target.zero_point.data.data
+        if low <= steps.min(initial=low) and steps.max(initial=high) <= high:
+            return target
+    return AffineType(target.scale, target.zero_point, wide)
+
+
+_STEPS = 1 << 24
+"""As many as float32 tells apart."""
 
 
 def _concatenate(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
