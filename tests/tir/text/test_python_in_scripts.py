@@ -26,6 +26,19 @@ def run(kernel: Any, *arrays: Any) -> list[Any]:
     return [h.numpy() for h in held]
 
 
+def test_dtypes_are_texts_as_arguments() -> None:
+    """`A.dtype` is a string: it was printed as DataType('float32'), which reads as nothing."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer(SHAPE, "float32")):
+        T.evaluate(T.call_packed("f", A.dtype))
+
+    assert 'T.call_packed("f", "float32")' in kernel.script()
+    tvm.ir.assert_structural_equal(from_source(kernel.script()), kernel)
+    with pytest.raises(TypeError, match="made of a string"):
+        tvm.tir.StringImm(3)
+
+
 def test_loops_axes_and_indices_of_any_number_go_by_one_name() -> None:
     @T.prim_func
     def kernel(A: T.Buffer(SHAPE, "float32"), B: T.Buffer(SHAPE, "float32")):

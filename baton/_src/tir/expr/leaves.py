@@ -111,6 +111,11 @@ class StringImm(PrimExpr):
     value: str
     dtype: DataType = part(kw_only=True, default=HANDLE)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, str):
+            raise TypeError(f"a StringImm is made of a string, got {type(self.value).__name__}")
+        init_field(self, "value", str(self.value))  # a dtype is a string as well, and prints as something else
+
 
 @node
 class AnyDim(PrimExpr):
