@@ -108,6 +108,9 @@ MIXED = [
     "(qnn.dequantize(%x, 0.1f, 0) * 10000f) * 0.0001f",
     "qnn.dequantize(%u, 0.1f, 128) - 1000f + 1001f",
     "qnn.dequantize(%x, 0.1f, 0) * 0f",
+    "qnn.dequantize(%u, 0.1f, 0) + qnn.dequantize(%u, 0.1f, 0) - qnn.dequantize(%u, 0.09f, 0)",
+    "maximum(qnn.dequantize(%u, 0.1f, 0), qnn.dequantize(%x, 0.1f, 0)) - qnn.dequantize(%u, 0.09f, 0)",
+    "concatenate((qnn.dequantize(%u, 0.1f, 0), qnn.dequantize(%x, 0.1f, 0))) - 12f",
 ]
 
 

@@ -142,19 +142,30 @@ def _bias(region: Region, call: Call, args: tuple[Any, ...], target: AffineType)
     return build.call(Call(call.op, (args[0], whole), call.attrs)), type_
 
 
+def _wide(target: AffineType) -> AffineType:
+    """The same steps, and as many as any sum needs."""
+    return AffineType(target.scale, target.zero_point, DataType("int32"))
+
+
+def _uncut(region: Region, call: Call, target: AffineType) -> AffineType:
+    """What `call` is quantised to: as the whole, if nothing computed from it makes large numbers small again."""
+    return target if region.may_cut(call, _KEEP_ORDER) else _wide(target)
+
+
 def _extreme(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
     """The maximum of two numbers is the maximum of their integers, if these have the same scale."""
     types = [region.type_of(a) for a in call.args]
     region.scalars(target, *types)
     same = all(alike(t, types[0]) for t in types)
-    common = types[0] if same else target
-    whole = args if same else tuple(region.requantized(a, t, target) for a, t in zip(args, types))
+    common = types[0] if same else _uncut(region, call, target)
+    whole = args if same else tuple(region.requantized(a, t, common) for a, t in zip(args, types))
     return region.build.call(Call(call.op, whole, call.attrs)), common
 
 
 def _binary(name: str) -> Rule:
     """`qnn.<name>` takes operands of one dtype, and gives it. Others than the result's are computed as int32, each with
-    its own scale: what the result's dtype does not hold may be small again once it is added or multiplied.
+    its own scale, and so are sums of which more is computed: what the result's dtype does not hold may be small again
+    once something is added or multiplied.
     """
 
     def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
@@ -170,9 +181,9 @@ def _binary(name: str) -> Rule:
             else:
                 raise NoRule
         region.scalars(target, *types)
-        result = target
-        if any(t.dtype != target.dtype for t in types):
-            result = AffineType(target.scale, target.zero_point, DataType("int32"))
+        result = _uncut(region, call, target)
+        if result is not target or any(t.dtype != target.dtype for t in types):
+            result = _wide(target)
             operands = [build.op("astype", o, dtype="int32") for o in operands]
         parameters = [p for t in (*types, target) for p in (t.scale, t.zero_point)]
         return build.op(f"qnn.{name}", *operands, *parameters), result
@@ -183,19 +194,19 @@ def _binary(name: str) -> Rule:
 def _type_of_number(region: Region, number: Constant, target: AffineType, name: str) -> AffineType:
     """What a number of the program is quantised to: the result's type, whose steps its terms have, too, but as int32
     where that does not reach it; factors have steps of their own."""
-    value, wide = number.data.data, DataType("int32")
+    value = number.data.data
     if name == "mul":
         most = float(np.abs(value).max(initial=0))
         if not np.isfinite(most):
             raise NoRule
         step = max(most / _STEPS, float(np.finfo("float32").tiny))
-        return AffineType(region.build.const(step, "float32"), region.build.const(0, "int32"), wide)
+        return AffineType(region.build.const(step, "float32"), region.build.const(0, "int32"), DataType("int32"))
     if isinstance(target.scale, Constant) and isinstance(target.zero_point, Constant):
         low, high = target.dtype.int_range
         steps = value / target.scale.data.data + target.zero_point.data.data
         if low <= steps.min(initial=low) and steps.max(initial=high) <= high:
             return target
-    return AffineType(target.scale, target.zero_point, wide)
+    return _wide(target)
 
 
 _STEPS = 1 << 24
@@ -208,8 +219,9 @@ def _concatenate(region: Region, call: Call, args: tuple[Any, ...], target: Affi
     region.scalars(target, *types)
     if not fields:
         raise NoRule
-    whole = [region.requantized(region.build.item(args[0], i), t, target) for i, t in enumerate(types)]
-    return region.build.op("concat", tuple(whole), axis=call.attrs.axis), target
+    common = _uncut(region, call, target)
+    whole = [region.requantized(region.build.item(args[0], i), t, common) for i, t in enumerate(types)]
+    return region.build.op("concat", tuple(whole), axis=call.attrs.axis), common
 
 
 _MOVES = (
@@ -217,6 +229,8 @@ _MOVES = (
     "nn.batch_flatten nn.depth_to_space nn.space_to_depth nn.max_pool1d nn.max_pool2d nn.max_pool3d "
     "nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d image.resize2d"
 )
+_KEEP_ORDER = frozenset(f"nn.relu clip nn.pad maximum minimum concatenate topk {_MOVES}".split()) - {"image.resize2d"}
+"""Operators that give the same, whether their operands are cut to the range of the result or they are."""
 _MEANS = (
     "mean nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_avg_pool2d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d"
 )

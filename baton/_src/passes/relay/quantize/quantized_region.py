@@ -7,7 +7,7 @@ Each operator has a rule (`integer_rules`, or registered by users) that returns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -62,6 +62,8 @@ class Region:
         self.optional = optional
         self._root = root
         self.types: dict[Any, AffineType] = {}
+        self._inner: list[Any] = []
+        self._computed_from: set[Any] | None = None
 
     def rewritten(self) -> Any:
         """The region on integers; None if it cannot be."""
@@ -70,6 +72,7 @@ class Region:
         if order is None or not any(is_call(n, "dequantize") for n in order):
             return None
         target = AffineType(scale, self._integer(zero), dtype_of(self._root), self._root.attrs.axis)
+        self._inner = order
         done: dict[Any, Any] = {}
         for node in order:
             try:
@@ -151,6 +154,15 @@ class Region:
         operands = (value, found.scale, found.zero_point, target.scale, target.zero_point)
         axis = found.axis if found.axis >= 0 else len(value.checked_type.shape) - 1
         return self.build.op("qnn.requantize", *operands, axis=max(axis, 0), out_dtype=target.dtype)
+
+    def may_cut(self, node: Any, keep_order: Collection[str]) -> bool:
+        """Whether only these operators, which keep order, read the result of `node` within the region."""
+        if self._computed_from is None:
+            self._computed_from = set()
+            for reader in reversed(self._inner):
+                if reader in self._computed_from or (isinstance(reader, Call) and reader.op.name not in keep_order):
+                    self._computed_from.update(parts(reader))
+        return node not in self._computed_from
 
     def scalars(self, *types: AffineType) -> None:
         """Operators that support no scale that varies."""
