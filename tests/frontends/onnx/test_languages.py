@@ -64,14 +64,16 @@ def _resize(mode: str, **attributes: Any) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_resize_of_images_of_any_size(mode: str) -> None:
-    """Whole scales need no sizes when compiling: one program, all images."""
-    program = baton.compile(_resize(mode))
-    ort = pytest.importorskip("onnxruntime")
+    """Whole scales need no sizes when compiling: one program, all images. Relay's operator takes numbers only."""
     model = _resize(mode)
+    program, through_relay = baton.compile(model), baton.compile(relay.frontend.from_onnx(model)[0])
+    ort = pytest.importorskip("onnxruntime")
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     for shape in ((1, 2, 4, 5), (2, 2, 7, 3)):
         x = np.random.default_rng(0).random(shape, np.float32)
-        np.testing.assert_allclose(program.run({"x": x})[0], session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-5)
+        (wanted,) = session.run(None, {"x": x})
+        for found in (program.run({"x": x}), through_relay.run({"x": x})):
+            np.testing.assert_allclose(found[0], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_loop_whose_length_is_known_at_run_time() -> None:

@@ -35,8 +35,8 @@ def from_onnx(
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relax module with the function `main`.
 
     `shape_dict` gives input shapes (ints, or names of symbolic dims) where the model leaves them open, `dtype_dict`
-    dtypes by name (one dtype for all changes nothing: the model says them); `values` makes inputs constants: axes, pads
-    and sizes that the model takes as inputs must be known when importing. Weights become constants, or parameters
+    dtypes by name (one dtype for all changes nothing: the model says them); `values` makes inputs constants: axes
+    and the like that the model takes as inputs must be known when importing. Weights become constants, or parameters
     behind the inputs with `keep_params_in_input` (their values are in the function's attribute `params`).
     What the model gives as a sequence of known length is a tuple. With `strings` these are numbered there, and values
     at the border may have a meaning: see the function's attributes `strings`, `input_meanings` and `output_meanings`.

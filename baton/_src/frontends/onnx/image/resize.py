@@ -206,7 +206,8 @@ def _is_plain(node: OnnxNode, style: Style, changed: list[Axis]) -> bool:
     rounding = style.method != "nearest" or floors
     dtype, known = node[0].dtype, all(isinstance(a.before, int) and isinstance(a.after, int) for a in changed)
     numbers = dtype.is_float or (not known and dtype.bits <= 16)  # a float32 holds what has 16 bits
-    return spatial and exact and rounding and style.mode in PLAIN and not style.antialias and numbers
+    sizes = known or node.graph.language.name != "relay"  # whose operator takes numbers only
+    return spatial and exact and rounding and style.mode in PLAIN and not style.antialias and numbers and sizes
 
 
 def _is_ratio(axis: Axis) -> bool:
