@@ -337,3 +337,26 @@ def test_calls_are_copied_by_their_attributes(build: Any, operands: tuple[Any, .
     copied = again.tuple_value if isinstance(again, relay.expr.TupleWrapper) else again
     assert copied.attrs == call.attrs == deepcopy(call.attrs)
     assert dict(call.attrs.items()) == dict(call.attrs)
+
+
+TEXT_DEFAULTS = {
+    "nn.batch_matmul(%x, %y)": ("transpose_b", False, lambda x, y: relay.nn.batch_matmul(x, y, transpose_b=False)),
+    "nn.leaky_relu(%x)": ("alpha", 0.25, lambda x, y: relay.nn.leaky_relu(x, 0.25)),
+    "nn.lrn(%x)": ("alpha", 1e-4, lambda x, y: relay.nn.lrn(x, alpha=1e-4)),
+    "nn.fifo_buffer(%x, %y)": ("axis", 0, lambda x, y: relay.nn.fifo_buffer(x, y, 0)),
+    "nn.depth_to_space(%z)": ("block_size", 1, lambda x, y: relay.nn.depth_to_space(x, 1)),
+}
+
+
+@pytest.mark.parametrize("text", TEXT_DEFAULTS)
+def test_what_text_leaves_out_is_not_what_builders_do(text: str) -> None:
+    """Guards texts that TVM printed: a product by what is not transposed was read as one by what is."""
+    name, meant, build = TEXT_DEFAULTS[text]
+    params = "%x: Tensor[(2, 3, 3), float32], %y: Tensor[(2, 3, 3), float32], %z: Tensor[(1, 4, 2, 2), float32]"
+    call = relay.parse_expr(f"fn({params}) {{ {text} }}").body
+    assert getattr(call.attrs, name) == meant
+    x, y = (relay.var(n, shape=(1, 4, 2, 2) if "%z" in text else (2, 3, 3)) for n in "xy")
+    shown = relay.Function(relay.analysis.free_vars(build(x, y)), build(x, y)).astext()
+    assert name not in shown
+    assert relay.nn.batch_matmul(x, y).attrs.transpose_b
+    assert relay.nn.lrn(x).attrs.alpha == 1e-5

@@ -1,6 +1,7 @@
-"""Relay's builders whose parameters stand in another order than their attributes (see `relax_surface`).
+"""Relay's builders whose parameters stand in another order than their attributes, or have other defaults: those of
+attributes hold for text, which leaves them out (see `relax_surface`).
 
-Source: TVM v0.19, `python/tvm/relay/op`.
+Source: TVM v0.19, `python/tvm/relay/op`, `include/tvm/relay/attrs`.
 """
 
 from __future__ import annotations
@@ -14,4 +15,10 @@ _GRADIENT = ("out_grad", "data", "pool_size", "strides", "padding", "layout", "o
 RELAY_SURFACES: Mapping[str, Surface] = {
     "grad.max_pool2d_backward": Surface(_GRADIENT),
     "grad.avg_pool2d_backward": Surface((*_GRADIENT, "count_include_pad")),
+    "nn.batch_matmul": Surface(defaults={"transpose_b": True}),
+    "nn.leaky_relu": Surface(required=("alpha",)),
+    "nn.lrn": Surface(defaults={"alpha": 1e-5}),
+    "nn.fifo_buffer": Surface(required=("axis",)),
+    "nn.depth_to_space": Surface(required=("block_size",)),
+    "nn.space_to_depth": Surface(required=("block_size",)),
 }

@@ -401,7 +401,8 @@ def test_siblings_are_combined() -> None:
     assert names(after).count("nn.dense") == 1
     check_same(before, after)
     batch = "%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]"
-    before = main(batch, "(nn.batch_matmul(%x, %y), nn.batch_matmul(%x, %y), nn.batch_matmul(%x, %y))")
+    one = "nn.batch_matmul(%x, %y, transpose_b=True)"
+    before = main(batch, f"({one}, {one}, {one})")
     after = CombineParallelBatchMatmul()(before)
     assert names(after).count("nn.batch_matmul") == 1
     check_same(before, after)

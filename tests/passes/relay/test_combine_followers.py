@@ -66,7 +66,7 @@ def test_dense_and_batch_matmul() -> None:
     assert [names(after).count(n) for n in ("nn.dense", "nn.batch_matmul", "add", "squeeze")] == [1, 1, 2, 3]
     check_same(before, after)
     batch = "%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]"
-    one = "tanh(nn.batch_matmul(%x, %y) * 3f)"
+    one = "tanh(nn.batch_matmul(%x, %y, transpose_b=True) * 3f)"
     before = main(batch, f"({one}, {one}, {one})")
     after = CombineParallelBatchMatmul()(before)
     assert [names(after).count(n) for n in ("nn.batch_matmul", "multiply", "tanh")] == [1, 1, 1]

@@ -38,7 +38,7 @@ MEANINGS = [
     ("broadcast_to(%a, shape=[4, 2, 3])", np.broadcast_to(A, (4, 2, 3))), ("power(%a, %b)", A**B),
     # level 6, 10, 11
     ("sort(%a, axis=1)", np.sort(A, 1)), ("shape_of(%a)", np.array([2, 3])),
-    ("nn.batch_matmul(expand_dims(%a, axis=0), expand_dims(%b, axis=0))", (A @ B.T)[None]),
+    ("nn.batch_matmul(expand_dims(%a, axis=0), expand_dims(%b, axis=0), transpose_b=True)", (A @ B.T)[None]),
     ('einsum((%a, %b), equation="ij,kj->ik")', A @ B.T),
 ]  # fmt: skip
 

@@ -35,6 +35,13 @@ class LeakyReluAttrs(Attrs):
 
 
 @attrs
+class RelayLeakyReluAttrs(LeakyReluAttrs):
+    """The same, with the slope of Relay's text where it is left out."""
+
+    alpha: float = attr(0.25, "the slope for negative inputs")
+
+
+@attrs
 class SoftplusAttrs(Attrs):
     """The sharpness, and the threshold above which it is linear."""
 
@@ -169,7 +176,7 @@ ROWS = (
         "nn.leaky_relu",
         _leaky,
         lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
-        LeakyReluAttrs,
+        RelayLeakyReluAttrs,
         "nn.leaky_relu",
         in_relax=False,
         slope=lambda b, x, y, a: _step(b, x, a.alpha),

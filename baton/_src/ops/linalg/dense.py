@@ -1,8 +1,8 @@
 """Relay's products: `nn.dense` (x wᵀ), `nn.matmul` (either operand transposed), `nn.batch_matmul` (rank 3, batch
 broadcast).
 
-dense: data (..., k), weight (units, k) -> (..., units). matmul: (..., k) x (k, n). batch_matmul: (b, m, k) x (b, n,
-k) with the second operand transposed by default. Source: facts relay-language §6 levels 1 and 10.
+dense: data (..., k), weight (units, k) -> (..., units). matmul: (..., k) x (k, n). batch_matmul: (b, m, k) x (b, k, n),
+by Relay's builder with the second operand transposed. Source: facts relay-language §6 levels 1 and 10.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class RelayMatmulAttrs(DenseAttrs):
 
 @attrs
 class BatchMatmulAttrs(Attrs):
-    """Which operands are transposed."""
+    """Which operands are transposed: none where text says nothing, as in TVM; its builder says it of the right one."""
 
     out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
     transpose_a: bool = attr(False, "the left operand is (b, k, m)")
-    transpose_b: bool = attr(True, "the right operand is (b, n, k)")
+    transpose_b: bool = attr(False, "the right operand is (b, n, k)")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
@@ -151,7 +151,7 @@ def _matmul_samples() -> tuple[Sample, ...]:
 
 def _batch_samples() -> tuple[Sample, ...]:
     return (
-        Sample((Arr(("b", "n", 4)), Arr(("b", 3, 4))), BatchMatmulAttrs()),
+        Sample((Arr(("b", "n", 4)), Arr(("b", 3, 4))), BatchMatmulAttrs(transpose_b=True)),
         Sample((Arr((1, 4, 2)), Arr((3, 4, 5))), BatchMatmulAttrs(transpose_a=True, transpose_b=False)),
     )
 
@@ -189,7 +189,7 @@ RELAY_MATMUL = OpDef(
 BATCH_MATMUL = OpDef(
     "nn.batch_matmul",
     BatchMatmulAttrs,
-    inputs=(Input("tensor_a", "(b, m, k)"), Input("tensor_b", "(b, n, k), or (b, k, n) without transpose_b")),
+    inputs=(Input("tensor_a", "(b, m, k)"), Input("tensor_b", "(b, k, n), or (b, n, k) with transpose_b")),
     infer=infer_batch,
     compute=compute_batch,
     reference=reference,

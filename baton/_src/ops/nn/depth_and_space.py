@@ -27,7 +27,7 @@ from baton._src.support.diagnostics import fail
 class DepthToSpaceAttrs(Attrs):
     """Block and order."""
 
-    block_size: int = attr(doc="extent of the square each pixel becomes")
+    block_size: int = attr(1, "extent of the square each pixel becomes")
     layout: str = attr("NCHW", "layout of the data")
     mode: str = attr("DCR", "DCR: block first in the channels; CRD: block last")
 
@@ -36,7 +36,7 @@ class DepthToSpaceAttrs(Attrs):
 class SpaceToDepthAttrs(Attrs):
     """Block."""
 
-    block_size: int = attr(doc="extent of the square that becomes one pixel")
+    block_size: int = attr(1, "extent of the square that becomes one pixel")
     layout: str = attr("NCHW", "layout of the data")
 
 

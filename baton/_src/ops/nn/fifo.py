@@ -26,7 +26,7 @@ from baton._src.ops.samples import Arr, Sample
 class FifoAttrs(Attrs):
     """The axis of time."""
 
-    axis: int = attr(doc="the axis along which data are appended")
+    axis: int = attr(0, "the axis along which data are appended")
 
 
 def infer(call: OpCall[FifoAttrs]) -> Info:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ _GEOMETRY: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0), "dilation": (
 _SIZES: dict[str, Any] = {"kernel_size": None, "channels": None}
 
 
-def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
-    """A builder with the attributes in TVM's order, at TVM's defaults."""
+def _builder(operands: tuple[str, ...], options: dict[str, Any], fixed: Mapping[str, Any]) -> Callable[..., Any]:
+    """A builder with the attributes in TVM's order, at TVM's defaults; what it does not ask for is `fixed`."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [inspect.Parameter(n, kind) for n in ("make", *operands)]
     signature = inspect.Signature([*required, *(inspect.Parameter(n, kind, default=d) for n, d in options.items())])
@@ -62,7 +63,7 @@ def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[...
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         make, *rest = (bound.arguments.pop(n) for n in ("make", *operands))
-        return make(*rest, **bound.arguments)
+        return make(*rest, **bound.arguments, **fixed)
 
     vars(build)["__signature__"] = signature
     return build
@@ -126,8 +127,9 @@ def _product(
     channels: Callable[[Any], int | None] = _no_axis,
     *,
     options: dict[str, Any] = _SUMS,
+    fixed: Mapping[str, Any] = MappingProxyType({}),
 ) -> OpDef[Any]:
-    """`_Sums` as an operator. `options`: attributes in the builder's order."""
+    """`_Sums` as an operator. `options`: attributes in the builder's order; `fixed`: those it does not ask for."""
     sums = _Sums(base, axis, channels)
     return OpDef(
         f"qnn.{name}",
@@ -141,7 +143,7 @@ def _product(
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=base.layout,
         in_relax=False,
-        relay_builder=_builder(names, options),
+        relay_builder=_builder(names, options, fixed),
         samples=samples,
         summary=f"{name} of quantised tensors, accumulated in integers.",
     )
@@ -209,9 +211,10 @@ QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
         lambda: (
             Sample(
                 (Arr((2, "n", 4), "uint8", 0, 255), Arr((2, 3, 4), "int8", -99, 99), *_parameters()),
-                BATCH_MATMUL.attrs(),
+                BATCH_MATMUL.attrs(transpose_b=True),
             ),
         ),
+        fixed={"transpose_b": True},
     ),
     _product(
         "conv2d_transpose",

@@ -105,7 +105,7 @@ class LrnAttrs(Attrs):
     size: int = attr(5, "channels in the window, odd")
     axis: int = attr(1, "the channel axis")
     bias: float = attr(2.0, "added to the mean square")
-    alpha: float = attr(1e-5, "weight of the mean square")
+    alpha: float = attr(1e-4, "weight of the mean square")
     beta: float = attr(0.75, "exponent")
 
 
