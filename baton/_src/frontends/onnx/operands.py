@@ -29,6 +29,18 @@ RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Trilu": ((2, MANY),),
 }
 """The least and the most axes that operands may have, of operators that count on some."""
+ONE_NUMBER: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("CumProd", "CumSum", "OneHot", "SequenceAt", "SequenceErase", "Trilu"), (1,)),
+    **dict.fromkeys(("DFT", "Dropout"), (1, 2)),
+    "If": (0,),
+    "Loop": (0, 1),
+    "MelWeightMatrix": (0, 1, 2, 3, 4),
+    "NonMaxSuppression": (2, 3, 4),
+    "Range": (0, 1, 2),
+    "STFT": (1, 3),
+    "SequenceInsert": (2,),
+}
+"""Operands that hold one number, whether or not they have axes."""
 CONTRIBUTED_RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     **dict.fromkeys(("EmbedLayerNormalization", "NGramRepeatBlock", "QEmbedLayerNormalization"), ((2, 2),)),
     "GatedRMSNorm": ((1, MANY), (1, MANY)),
@@ -74,6 +86,10 @@ def check_operands(node: OnnxNode) -> None:
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
     check_ranks(node, RANKS)
+    for place in ONE_NUMBER.get(node.op_type, ()):
+        value = node.optional(place)
+        if value is not None and any(isinstance(d, int) and d != 1 for d in value.shape or ()):
+            node.fail(f"input {place} is {value}, it must be one number", code="op-shape")
 
 
 def check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:

@@ -32,6 +32,8 @@ def constant(node: OnnxNode) -> Value:
 def constant_of_shape(node: OnnxNode) -> Value:
     fill = node.attr("value")
     array = np.zeros(1, np.float32) if fill is None else fill
+    if array.size != 1:
+        node.fail(f"its value has {array.size} elements, it must be one number", code="op-shape")
     dims = node.sizes(0, "the shape")
     if all(isinstance(d, int) for d in dims):
         sizes = [d for d in dims if isinstance(d, int)]
