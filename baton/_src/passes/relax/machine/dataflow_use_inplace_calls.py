@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from baton._src.analysis.bindings import used_vars
-from baton._src.analysis.liveness import alias_sets, may_alias
+from baton._src.analysis.liveness import last_uses_among, may_alias, shared_memory, shared_operands
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
@@ -86,15 +85,9 @@ class _Rewriter(BindingRewriter):
 
     def _overwriting(self, bindings: Sequence[Binding]) -> list[Binding]:
         """The bindings with calls in place where that may be done."""
-        owners = alias_sets(list(bindings))
-        last: dict[Any, int] = {}
-        outputs: set[Any] = set()
-        for number, binding in enumerate(bindings):
-            for used in used_vars(binding):
-                for owner in owners.get(used, {used}):
-                    last[owner] = number
-            if not isinstance(binding.var, DataflowVar):
-                outputs |= owners[binding.var]
+        operands = shared_operands(bindings)
+        last = last_uses_among(bindings)
+        outputs = shared_memory((b.var for b in bindings if not isinstance(b.var, DataflowVar)), operands)
         fresh = {b.var for b in bindings if isinstance(b, VarBinding) and self._gives_memory(b.value)} - outputs
         made: list[Binding] = []
         for number, binding in enumerate(bindings):
@@ -104,7 +97,7 @@ class _Rewriter(BindingRewriter):
                 n
                 for n, arg in enumerate(arguments)
                 if arg in fresh and last.get(arg) == number and same_info(arg.struct_info_, call.struct_info_)
-                if not any(arg in owners.get(other, ()) for other in arguments if other is not arg)
+                if arg not in shared_memory((other for other in arguments if other is not arg), operands)
             ]
             new = self._in_place(call, dead) if dead else None
             made.append(binding if new is None else VarBinding(binding.var, new, binding.span))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
-from baton._src.analysis.liveness import alias_sets, may_alias
+from baton._src.analysis.liveness import may_alias, shared_memory, shared_operands
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
@@ -68,9 +68,8 @@ class _Rewriter(BindingRewriter):
 
     def enter_block(self, block: BindingBlock) -> None:
         if isinstance(block, DataflowBlock):
-            owners = alias_sets(list(block.bindings))
             outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-            self.kept |= {owner for output in outputs for owner in owners[output]}
+            self.kept |= shared_memory(outputs, shared_operands(block.bindings))
             self.kept |= self._overwritten(list(block.bindings))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
