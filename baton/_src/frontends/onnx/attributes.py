@@ -50,7 +50,8 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
     "qk_matmul_output_mode": {"": (0, 1, 2, 3)},
     "swiglu_fusion": {"": (0, 1, 2)},
     "reduction": {
-        "ScatterElements": ("none", "add", "mul", "min", "max"), "ScatterND": ("none", "add", "mul", "min", "max"),
+        **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ("none", "sum", "mean")),
+        **dict.fromkeys(("ScatterElements", "ScatterND"), ("none", "add", "mul", "min", "max")),
     },
 }  # fmt: skip
 """The allowed values of an attribute by operator; "" means all operators that have it."""

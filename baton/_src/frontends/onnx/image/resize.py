@@ -92,8 +92,10 @@ def _by_scales(node: OnnxNode, given: Value, box: AnyArray | None) -> list[Axis]
     for position, place in enumerate(_places(node, count)):
         room = _box_of(box, position, count)
         scale = g.call("take", given, g.constant(position, INT64), axis=0)
-        after = _scaled(node, shape[place], scale, room[1] - room[0])
         known = math.nan if scale.array is None else float(scale.array)
+        if known <= 0:
+            node.fail(f"the scale of axis {place} is {known}, it must be more than 0")
+        after = _scaled(node, shape[place], scale, room[1] - room[0])
         found.append(Axis(place, shape[place], after, known, room, g.cast(scale, "float32")))
     return found
 
@@ -127,6 +129,8 @@ def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
     places = _places(node, len(sizes))
     pairs = [(shape[p], s) for p, s in zip(places, sizes, strict=True)]
     for axis, (before, after) in zip(places, pairs, strict=True):
+        if isinstance(after, int) and after < 0:
+            node.fail(f"axis {axis} is to have the size {after}", code="op-shape")
         if isinstance(before, int) and before == 0 and after != 0:
             node.fail(f"axis {axis} has no elements to make {after} of", code="op-shape")
     policy = str(node.attr("keep_aspect_ratio_policy", "stretch"))

@@ -32,7 +32,10 @@ def _draw(node: OnnxNode, op: str, shape: tuple[int, ...], dtype: DataType, a: f
 
 
 def _own_shape(node: OnnxNode) -> tuple[int, ...]:
-    return tuple(int(d) for d in node.attr("shape"))
+    shape = tuple(int(d) for d in node.attr("shape"))
+    if min(shape, default=0) < 0:
+        node.fail(f"it is to have the shape {list(shape)}, sizes are 0 or more", code="op-shape")
+    return shape
 
 
 def _shape_of_operand(node: OnnxNode) -> tuple[int, ...]:

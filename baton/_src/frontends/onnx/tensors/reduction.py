@@ -99,7 +99,7 @@ def top_k(node: OnnxNode) -> list[Value]:
     g, x, axis = node.graph, node[0], node.axis(-1)
     k = int(node.attr("k")) if "k" in node.attributes else node.size(1, "k")
     size = None if x.shape is None else x.shape[axis]
-    if isinstance(k, int) and isinstance(size, int) and k > size:
+    if isinstance(k, int) and (k < 0 or (isinstance(size, int) and k > size)):
         node.fail(f"the {k} largest of {size} elements are requested")
     count = k if isinstance(k, int) else -1  # all, of which as many are taken as a run asks for
     values, indices = g.call_many(

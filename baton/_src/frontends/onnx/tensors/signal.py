@@ -158,6 +158,8 @@ def mel_weight_matrix(node: OnnxNode) -> Value:
     """
     given = [node.constant(i, name) for i, name in enumerate(_MEL)]
     count, length, rate, *edges = (float(v.reshape(-1)[0]) for v in given if v is not None)
+    if min(count, length, rate) < 1:
+        node.fail(f"its numbers {', '.join(_MEL[:3])} are {count}, {length}, {rate}: all must be 1 or more")
     low, high = (2595.0 * np.log10(1.0 + e / 700.0) for e in edges)
     points = low + np.arange(int(count) + 2) * (high - low) / (int(count) + 2)
     corners = ((length + 1) * 700.0 * (10.0 ** (points / 2595.0) - 1.0) // rate).astype(np.int64)
