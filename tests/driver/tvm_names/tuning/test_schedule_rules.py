@@ -102,6 +102,16 @@ def test_copies_for_reading_and_open_loops() -> None:
     assert P.DisallowDynamicLoop().apply(made)
 
 
+def test_levels_without_loops_are_left_out() -> None:
+    """A level of reductions has no loop where a block reduces nothing: copies there were an IndexError."""
+    tiling = R.MultiLevelTiling("SR", reuse_read=R.ReuseType("must", [2], "local"), filter_fn=lambda block, sref: True)
+    schedule = tir.Schedule(product, seed=0)
+    (made,) = tiling.apply(schedule, schedule.get_block("D"))
+    np.testing.assert_allclose(outcome(made.func), outcome(product), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"levels \[3\] are not all of the structure 'SR'"):
+        R.MultiLevelTiling("SR", reuse_read=R.ReuseType("may", [3], "local")).apply(schedule, schedule.get_block("C"))
+
+
 def test_rules_by_their_kind() -> None:
     """Guards `create`, with which scripts put rules of their own beside TVM's."""
     rules = ms.ScheduleRule.create("llvm")

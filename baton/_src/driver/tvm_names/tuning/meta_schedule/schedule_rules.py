@@ -167,11 +167,11 @@ class MultiLevelTiling(ScheduleRule):
             return [sch]
         found: list[Schedule] = []
         readers = sch.get_consumers(block)
-        for level in reuse.levels:
+        for place in self._places(reuse, tiles):
             one = sch.copy()
             one.seed(sch.fork_seed())
             copied = readers[0] if len(readers) == 1 else one.cache_write(block, 0, reuse.scope)
-            if tried(one.reverse_compute_at, copied, tiles[level - 1][-1], True):
+            if tried(one.reverse_compute_at, copied, place, True):
                 found.append(one)
         return [sch, *found] if reuse.req == "may" else found or [sch]
 
@@ -180,14 +180,21 @@ class MultiLevelTiling(ScheduleRule):
         if reuse is None or reuse.req == "no":
             return [sch]
         found: list[Schedule] = [sch] if reuse.req == "may" else []
-        for level in reuse.levels:
+        for place in self._places(reuse, tiles):
             one = sch.copy()
             one.seed(sch.fork_seed())
             for number in range(len(one.get(block).reads)):
                 copied = one.cache_read(block, number, reuse.scope, [block])
-                one.compute_at(copied, tiles[level - 1][-1], True)
+                one.compute_at(copied, place, True)
             found.append(one)
-        return found
+        return found or [sch]
+
+    def _places(self, reuse: ReuseType, tiles: list[list[LoopRV]]) -> list[LoopRV]:
+        """The innermost loops of the levels; blocks without a reduction have none in levels of it."""
+        if not all(1 <= level <= len(tiles) for level in reuse.levels):
+            message = f"the levels {list(reuse.levels)} are not all of the structure {self.structure!r}"
+            raise fail("api", message, help="levels count from 1", kind=ValueError)
+        return [tiles[level - 1][-1] for level in reuse.levels if tiles[level - 1]]
 
 
 class AddRFactor(ScheduleRule):
