@@ -65,7 +65,7 @@ def _lowered(node: Any, nested: int = 0) -> Any:
             help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
             raise fail("tir-intrinsic", f"the intrinsic {node.op.name} has no lowering rule", span=node.span, help=help)
         return None
-    made = rule(node)
+    made: Any = rule(node)
     if made is None or made is node:  # the rule leaves this call alone
         return None
     name = node.op.name

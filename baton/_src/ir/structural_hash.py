@@ -117,7 +117,7 @@ def _value_hash(content: Any) -> int:
     return 7  # functions and other opaque things: equality decides
 
 
-def _number_parts(number: float) -> tuple[float, ...]:
+def _number_parts(number: Any) -> tuple[float, ...]:
     """What a number is hashed by. Python's hashes of -1 and -2, and of 1 and 2**61, are the same; equal integers and
     floats have to have the same here, too.
     """

@@ -88,8 +88,9 @@ def _arguments(callee: PrimFunc, call: Call) -> dict[Any, Any]:
     (`kernel-call`) for other arguments than its parameters are.
     """
     given: dict[Any, Any] = {}
+    name = getattr(call.op, "name_hint", "the kernel")
     if len(call.args) != len(callee.params):
-        message = f"{call.op.name_hint} takes {len(callee.params)} arguments, {len(call.args)} are given"
+        message = f"{name} takes {len(callee.params)} arguments, {len(call.args)} are given"
         raise fail("kernel-call", message, span=call.span)
     for param, argument in zip(callee.params, call.args):
         buffer = callee.buffer_map.get(param)
@@ -99,7 +100,7 @@ def _arguments(callee: PrimFunc, call: Call) -> dict[Any, Any]:
         sizes = [n for n in post_order((buffer.shape, buffer.strides)) if isinstance(n, Var)]
         if sizes or not isinstance(argument, Var) or argument.dtype != HANDLE:
             help = "pass a buffer's pointer (A.data) for one of constant sizes, or call the kernel as a statement"
-            message = f"{call.op.name_hint} is called in an expression with {argument} for its buffer {buffer.name}"
+            message = f"{name} is called in an expression with {argument} for its buffer {buffer.name}"
             raise fail("kernel-call", message, span=call.span, help=help)
         given[buffer.data] = argument
     return given
