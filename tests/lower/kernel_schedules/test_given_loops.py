@@ -91,3 +91,28 @@ def test_plain_loops_become_vectors() -> None:
     module = baton.build(kernel, target=Target({"kind": "llvm", "mcpu": "x86-64-v3", "mtriple": "x86_64-linux-gnu"}))
     assert re.search(r"vfmadd\w+ps\s|vaddps\s", module.get_source("asm"))
     run(kernel)
+
+
+@pytest.mark.parametrize("change", ["split", "cache_write", "rfactor", "compute_at", "reverse_compute_at"])
+@pytest.mark.parametrize("size", [0, None])
+def test_reductions_over_nothing_begin(size: int | None, change: str) -> None:
+    """Guards the first value of kernels with memory of their own: it was set where there was something to reduce."""
+    n = te.var("n") if size is None else size
+    data, k = te.placeholder((n, 4), name="data"), te.reduce_axis((0, n), "k")
+    summed = te.compute((4,), lambda j: te.sum(data[k, j], axis=k), name="summed")
+    more = te.compute((4,), lambda j: summed[j] + 1.0, name="more")
+    schedule = tir.Schedule(te.create_prim_func([data, more]))
+    block, reader = schedule.get_block("summed"), schedule.get_block("more")
+    if change == "split":
+        schedule.split(schedule.get_loops(reader)[0], [2, 2])
+    elif change == "cache_write":
+        schedule.cache_write(block, 0, "local")
+    elif change == "rfactor":
+        schedule.rfactor(schedule.split(schedule.get_loops(block)[1], [None, 4])[0], 0)
+    elif change == "compute_at":
+        schedule.compute_at(block, schedule.get_loops(reader)[0])
+    else:
+        schedule.reverse_compute_at(reader, schedule.get_loops(block)[0])
+    found = baton.nd.array(np.full(4, 9, "float32"))
+    baton.build(schedule.mod, target="llvm")["main"](baton.nd.empty((0, 4)), found)
+    assert found.numpy().tolist() == [1.0] * 4

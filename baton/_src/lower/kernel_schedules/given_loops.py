@@ -10,10 +10,15 @@ the whole tensor, whose rows are too far apart for the caches. TVM compiles such
 
 from __future__ import annotations
 
+from typing import Any
+
+from baton._src.ir.traverse import children, rewrite
 from baton._src.passes.tir.allocation_places import PlanAndUpdateBufferAllocationLocation
 from baton._src.passes.tir.block_steps import ConvertBlocksToOpaque, LowerInitBlock
 from baton._src.passes.tir.buffer_compaction import CompactBufferAllocation
+from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.reductions import begun_ahead
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
@@ -30,7 +35,39 @@ def with_compact_memory(func: PrimFunc) -> PrimFunc:
     root = func.body.block if isinstance(func.body, st.BlockRealize) else None
     if root is None or not root.alloc_buffers:
         return func
-    body, context = func.body, PassContext.current()
+    body, context = _with_beginnings(func.body), PassContext.current()
     for step in _STEPS:
         body = step.body(body, func, context)
     return func.with_fields(body=body)
+
+
+def _with_beginnings(body: st.Stmt) -> st.Stmt:
+    """Reductions begin in front of the loops that carry them where they can: `LowerInitBlock` has them begin inside,
+    never where there is nothing to reduce.
+    """
+    ahead: dict[tir.Var, st.Stmt] = {}
+    pending: list[tuple[st.Stmt, tuple[tir.Var, ...]]] = [(body, ())]
+    while pending:
+        stmt, around = pending.pop()
+        if isinstance(stmt, st.For):
+            begun = begun_ahead(stmt, around)
+            if begun is not None:
+                ahead[stmt.loop_var] = begun
+            around = (*around, stmt.loop_var)
+        pending += [(part, around) for part in children(stmt) if isinstance(part, st.Stmt)]
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, st.For) and node.loop_var in ahead:
+            return st.SeqStmt((ahead[node.loop_var], _without_beginning(node)))
+        return None
+
+    found: st.Stmt = rewrite(body, rule)
+    return found
+
+
+def _without_beginning(item: st.Stmt) -> st.Stmt:
+    """A chain of loops over one block without the block's init."""
+    if isinstance(item, st.For):
+        return item.with_fields(body=_without_beginning(item.body))
+    assert isinstance(item, st.BlockRealize)
+    return item.with_fields(block=item.block.with_fields(init=None))

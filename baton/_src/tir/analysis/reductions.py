@@ -8,6 +8,7 @@ identity.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -59,6 +60,14 @@ def begun(loop: st.For) -> st.Stmt | None:
     return found
 
 
+def begun_ahead(loop: st.For, around: Iterable[tir.Var]) -> st.Stmt | None:
+    """`begun` in front of `loop`, unless a loop further out, over one of the variables `around`, carries it too."""
+    realize = only_block(loop)
+    if realize is None or not variables_of(realize, reducing=True).isdisjoint(around):
+        return None
+    return begun(loop)
+
+
 def _begun_once(realize: st.BlockRealize, start: dict[Any, Any]) -> st.BlockRealize:
     """The block with its init alone, where the variables in `start` have those values."""
     block = realize.block
@@ -87,4 +96,4 @@ def condition_at_start(predicate: PrimExpr, start: dict[Any, Any], apart: set[ti
     return kept
 
 
-__all__ = ["begun", "condition_at_start", "only_block", "variables_of"]
+__all__ = ["begun", "begun_ahead", "condition_at_start", "only_block", "variables_of"]

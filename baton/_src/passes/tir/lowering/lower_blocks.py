@@ -22,7 +22,7 @@ from baton._src.passes.tir.lowering.views import view_as_source
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.reductions import begun, only_block, variables_of
+from baton._src.tir.analysis.reductions import begun_ahead, only_block
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 
@@ -78,9 +78,7 @@ class _Lowering:
         realize = only_block(loop)
         first: st.Stmt | None = None
         if realize is not None and realize.block not in self.initialised:
-            reducing = variables_of(realize, reducing=True)
-            if not any(around.loop_var in reducing for around in self.open_loops):
-                first = begun(loop)
+            first = begun_ahead(loop, [around.loop_var for around in self.open_loops])
         if first is not None and realize is not None:
             first = self.lower(first)
             self.initialised.add(realize.block)
