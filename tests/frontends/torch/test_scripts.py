@@ -52,6 +52,29 @@ def test_lists_and_texts() -> None:
     assert_same(compiled(Lists(), x)(as_array(x)), [Lists()(x)], "lists")
 
 
+class Listed(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        sizes, numbers = torch.tensor([x.size(0), 2]), torch.tensor([[1.5, 2.0], [3.0, 4.0]])
+        return x * 2, sizes, numbers, torch.tensor([1, 2], dtype=torch.float64)
+
+
+class Halved(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x * 2, torch.tensor(x.shape[0] / 2)
+
+
+def test_tensors_of_lists_and_numbers() -> None:
+    """Lists were refused; a number that a trace has as a tensor was float64."""
+    imported, params = from_pytorch(torch.jit.script(Listed()), [("x", ((relay.Any(), 3), "float32"))])
+    model = baton.compile(imported, params=params)
+    for x in (floats(2, 3), floats(5, 3)):
+        assert_same(model(as_array(x)), Listed()(x), "lists")
+    x = floats(3, 3)
+    traced = torch.jit.trace(Halved(), (x,), check_trace=False)
+    imported, params = from_pytorch(traced, [("x", ((3, 3), "float32"))])
+    assert_same(baton.compile(imported, params=params)(as_array(x)), traced(x), "numbers")
+
+
 class Choosing(nn.Module):
     """Asks for elements, more than once and one within the other, with layers on the ways."""
 

@@ -48,7 +48,7 @@ class ScriptRun:
     def __call__(self, *given: Any) -> Any:
         """Its results. Inputs at the end that are not given have the defaults of the program."""
         self._bind(self.inputs, (*given, *self.defaults[len(given) :]))
-        results = self._block(self.graph)
+        results = [_typed(v.type(), r) for v, r in zip(self.graph.outputs(), self._block(self.graph), strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def _bind(self, names: Sequence[Any], values: Sequence[Any]) -> None:
@@ -225,9 +225,9 @@ def _call(node: Any, given: list[Any]) -> Any:
         return (ON_TENSORS[kind] if kind in ON_TENSORS else ON_NUMBERS[kind])(*given)
     space, name = kind.split("::")
     schema = torch._C.parse_schema(node.schema()) if node.schema() != "(no schema)" else None
-    if kind == "aten::tensor" and isinstance(given[0], torch.Tensor):
-        dtype = torch.get_default_dtype() if given[0].is_floating_point() else given[0].dtype
-        return given[0].to(dtype if given[1] is None else getattr(torch, DTYPES[given[1]]), copy=True)
+    if kind == "aten::tensor":
+        with torch.fx.traceback.annotate({SOURCE: line_of(node)}):
+            return _tensor_of(given[0], None if given[1] is None else getattr(torch, DTYPES[given[1]]))
     if kind in ON_ELEMENTS and schema is not None and not any("Tensor" in str(a.type) for a in schema.arguments):
         return ON_NUMBERS[kind](*given)
     packet = getattr(getattr(torch.ops, space), name, None)
@@ -237,6 +237,19 @@ def _call(node: Any, given: list[Any]) -> Any:
     positional, keywords = _arguments(schema, given)
     with torch.fx.traceback.annotate({SOURCE: line_of(node)}):
         return overload(*positional, **keywords)
+
+
+def _tensor_of(data: Any, dtype: Any) -> Any:
+    """`torch.tensor` of a tensor, of a number, or of lists of them; sizes stay open."""
+    torch = torch_library()
+    if isinstance(data, torch.Tensor):
+        own = torch.get_default_dtype() if data.is_floating_point() else data.dtype
+        return data.to(own if dtype is None else dtype, copy=True)
+    if not isinstance(data, (list, tuple)):
+        return torch.scalar_tensor(data, dtype=_dtype_of(data) if dtype is None else dtype)
+    if all(type(leaf) in (bool, int, float) for leaf in torch.utils._pytree.tree_leaves(data)):
+        return torch.tensor(data, dtype=dtype)
+    return torch.stack([_tensor_of(part, dtype) for part in data])
 
 
 def _overload(packet: Any, schema: Any, given: list[Any]) -> str:
@@ -271,6 +284,13 @@ def _fitting(kind: str, value: Any) -> Any:
     if kind.startswith("List[") and "Tensor" in kind and isinstance(value, (list, tuple)):
         return [_fitting("Optional[Tensor]", v) for v in value]
     return value
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """A result of this type of TorchScript, where numbers that it has as tensors are tensors again."""
+    if kind.kind() == "TupleType":
+        return tuple(_typed(k, v) for k, v in zip(kind.elements(), value, strict=True))
+    return _fitting(str(kind), value)
 
 
 def _dtype_of(number: Any) -> Any:
