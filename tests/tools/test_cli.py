@@ -421,13 +421,17 @@ def test_a_model_is_not_overwritten_by_what_is_made_of_it(script: Path) -> None:
 
 
 def test_where_nothing_can_be_remembered(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searching for nothing is refused; a cache that is a file costs time only, and `doctor` says so."""
+    """Searching for nothing is refused; a cache that is a file, or whose name is too long, costs time only, and
+    `doctor` says so.
+    """
     (tmp_path / "file").touch()
-    beneath = tmp_path / "file" / "cache"
-    refused("tuning-database", "tune", script, "--seconds", "0", "--database", beneath)
-    monkeypatch.setenv("BATON_CACHE_DIR", str(beneath))
-    baton("run", script, "--random")
-    assert "cannot be written" in json.loads(baton("doctor", "--json").stdout)["cache"]
+    beneath, long = tmp_path / "file" / "cache", tmp_path / ("x" * 300)
+    for database in (beneath, long):
+        refused("tuning-database", "tune", script, "--seconds", "0", "--database", database)
+    for folder in (beneath, long, tmp_path / "file"):
+        monkeypatch.setenv("BATON_CACHE_DIR", str(folder))
+        baton("run", script, "--random")
+        assert "cannot be written" in json.loads(baton("doctor", "--json").stdout)["cache"]
 
 
 def test_corrupted_cache_entries_are_rebuilt_silently(

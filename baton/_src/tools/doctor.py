@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,6 +46,16 @@ def doctor(
     OUT.print(table)
 
 
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder, from which other processes may be removing some."""
+    kept = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                kept += os.stat(os.path.join(place, name)).st_size
+    return kept
+
+
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
@@ -54,6 +66,7 @@ def _version(package: str) -> str:
 def _cache_text(options: CacheOptions) -> str:
     if options.folder is None:
         return "off (BATON_CACHE)"
-    kept = sum(f.stat().st_size for f in options.folder.rglob("*") if f.is_file()) if options.folder.is_dir() else 0
-    note = "" if can_be_written(options.folder) else ", cannot be written: nothing is kept"
-    return f"{options.folder}: {kept / 1e6:.1f} of at most {(options.cap + options.programs) / 1e6:.0f} MB{note}"
+    kept, folder = _size(options.folder), options.folder
+    is_other = os.path.exists(folder) and not os.path.isdir(folder)
+    note = ", cannot be written: nothing is kept" if is_other or not can_be_written(folder) else ""
+    return f"{folder}: {kept / 1e6:.1f} of at most {(options.cap + options.programs) / 1e6:.0f} MB{note}"

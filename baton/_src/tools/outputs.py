@@ -10,9 +10,12 @@ from baton._src.support.diagnostics import fail
 
 def can_be_written(path: Path) -> bool:
     """Whether this user may write the file or folder, or create it along with its parent folders."""
-    if path.exists():
-        return os.access(path, os.W_OK)
-    nearest = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        if path.exists():
+            return os.access(path, os.W_OK)
+        nearest = next(parent for parent in path.absolute().parents if parent.exists())
+    except OSError:  # a name that is too long, a folder that may not be looked into
+        return False
     return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
