@@ -49,10 +49,10 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 
 - `baton.compile("model.onnx")`, `relax.frontend.onnx.from_onnx(model)` and `relay.frontend.from_onnx(model)` share one
   table of converters. Open sizes of a model stay symbolic in Relax and are `?` in Relay: one program serves all sizes.
-- In Relax, sizes may also depend on values known only at run time: the corners of Slice, the widths of Pad, the `k` of
-  TopK and Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the
-  number of boxes of NonMaxSuppression, the length of the signal of STFT. Axes must be known when compiling, and so must
-  all that an error with the code `onnx-dynamic` names in its help.
+- Sizes may also depend on values known only at run time: the corners of Slice, the widths of Pad, the `k` of TopK and
+  Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the number of
+  boxes of NonMaxSuppression, the length of the signal of STFT. Axes must be known when compiling, and so must all that
+  an error with the code `onnx-dynamic` names in its help.
 - Sizes that should be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken as
   equal, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.

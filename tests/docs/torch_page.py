@@ -72,8 +72,7 @@ with torch.inference_mode():
   PyTorch's version counter or the address of a weight changes, that weight becomes an input. Changes made through
   `.data` or NumPy are not counted, and not seen.
 - A mask as an index selects a number of elements that is known only at run time: `x[mask]`, `x[mask] = values` (their
-  number is checked), `masked_select`, `nonzero`, `repeat_interleave`. Relay has no names for such sizes, so it cannot
-  write through them.
+  number is checked), `masked_select`, `nonzero`, `repeat_interleave`.
 - Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
   arithmetic, functions, products, convolutions, linear algebra, gradients. Inputs and results of exported programs are
   real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms of any length
@@ -99,16 +98,16 @@ with torch.inference_mode():
   is the same tensor, and strides are those of the program (channels last, transposed).
 - Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that depend on sizes,
   `F.interpolate` any factor whose products with sizes are exact (0.5, 0.75, 1.5).
-- Results whose length depends on elements: `unique` (also along an axis), `nonzero` and masks as indices work in both
-  languages; `bincount`, `repeat_interleave` by a tensor, and masks as targets of writes only in Relax. PyTorch's
-  exporter gets the shape of `unique(x, dim=-1)` wrong, so count `dim` from the front.
+- Results whose length depends on elements work in both languages: `unique` (also along an axis), `nonzero`, masks as
+  indices, `bincount`, `repeat_interleave` by a tensor. PyTorch's exporter gets the shape of `unique(x, dim=-1)` wrong,
+  so count `dim` from the front.
 - `flex_attention` is computed as PyTorch does without a kernel: the whole matrix of scores, with your `score_mod` and
   `mask_mod` applied to it. Its sizes must be known.
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `eig`, `svd`, `pinv`, `matrix_exp`,
   `slogdet`, `ldl_factor`, triangular systems, and what PyTorch builds from these), real and complex, uses NumPy's
   LAPACK at run time, in Relax only. A matrix without an inverse or a factor is an error where PyTorch checks it. `det`
   of real matrices is a kernel in both languages.
-- Numbers that depend on elements (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds
+- Numbers that depend on elements (`x.sum().item()`, `lengths.tolist()`) are read at run time: sizes, bounds
   of slices, conditions of `torch.cond`. What a program asserts about them (`torch._check`) is checked at run time.
 - Inputs that a program changes stay as they are: their new values are extra results after the program's own, in the
   order of the inputs. Numbers among results are tensors of rank 0: int64, float64 or bool.
