@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton import tir
 from baton._src.support.diagnostics import ScheduleError
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 
 
@@ -163,3 +165,41 @@ def test_errors_show_no_program_where_nothing_is_meant_or_wanted() -> None:
     assert "T.grid" not in str(raised.value)
     with pytest.raises(ValueError, match="one of detail, fast, none"):
         tir.Schedule(in_place, error_render_level="loud")
+
+
+@T.prim_func
+def centred(A: T.Buffer((3, 4), "float32"), D: T.Buffer((3, 4), "float32")):
+    """D is A less twice its sums along rows; with the copy B, and the sums doubled in E."""
+    B, C, E = T.alloc_buffer((3, 4)), T.alloc_buffer((3,)), T.alloc_buffer((3,))
+    for i, j in T.grid(3, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+        with T.block("C"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi, vj]
+    for i in range(3):
+        with T.block("E"):
+            vi = T.axis.spatial(3, i)
+            E[vi] = C[vi] * T.float32(2)
+    for i, j in T.grid(3, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj] - E[vi]
+
+
+def test_sums_are_finished_where_they_are_used_last() -> None:
+    """Found by random schedules: D moved to its column of B, where the sum had begun only."""
+    sch = tir.Schedule(centred)
+    i, j = sch.get_loops("C")
+    sch.reverse_compute_at("E", j)  # runs for each j, with the whole sum at last
+    with pytest.raises(ScheduleError, match="sums of C that are not finished"):
+        sch.reverse_compute_at("D", j)
+    sch.reverse_compute_at("D", i)
+    a, expected = np.arange(12, dtype="float32").reshape(3, 4), np.zeros((3, 4), "float32")
+    run_prim_func(centred, [a, expected])
+    found = np.zeros((3, 4), "float32")
+    run_prim_func(sch.func, [a, found])
+    assert found.tolist() == expected.tolist() == (a - 2 * a.sum(1, keepdims=True)).tolist()

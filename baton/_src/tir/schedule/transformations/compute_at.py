@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -73,7 +76,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     passed = [r.block.name_hint for r in blocks_passed(root, realize, [*inside]) if _touches(r.block.reads, made)]
     if passed:
         raise refuse(f"{passed[0]} reads what is there before {name} runs: {name} cannot run earlier")
-    return _moved(root, realize, var, 1, False, unit_loops, index)
+    return _moved(root, realize, var, 1, False, unit_loops, index, _partial_in(root, realize, var))
 
 
 def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize], var: tir.Var) -> None:
@@ -82,13 +85,9 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
     """
     block = realize.block
     reduces = any(axis.iter_type != "spatial" for axis in block.iter_vars)
-    outside = [n.loop_var for n in path_to(root, find_loop(root, var)) if isinstance(n, st.For)]
-    for writer in writers:
-        for axis, value in zip(writer.block.iter_vars, writer.iter_values):
-            if reduces and axis.iter_type != "spatial" and any(v in outside for v in post_order(value)):
-                raise refuse(
-                    f"block {block.name_hint} would use sums of {writer.block.name_hint} that are not finished"
-                )
+    partial = _partial_in(root, realize, var)
+    if reduces and partial:
+        raise _not_finished(block, partial)
     made = {w.buffer for writer in writers for w in writer.block.writes}
     produced = {r.buffer: r for r in regions_in_loops(find_loop(root, var).body)[1]}
     axes = {axis.var for axis in block.iter_vars}
@@ -100,6 +99,35 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
             whole = Analyzer().can_prove_equal(there.extent, ops.cast(there.extent.dtype, dim))
             if not one and not whole:
                 raise refuse(f"block {block.name_hint} reads more of {region.buffer.name} than an iteration makes")
+
+
+def _partial_in(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> dict[tir.Var, st.Block]:
+    """Loops around an iteration of the loop over `var` that reductions go over whose sums the block uses, directly or
+    by blocks that run anew in each iteration: before the last one these sums are not complete. With who sums.
+    """
+    loop = find_loop(root, var)
+    outside = {n.loop_var for n in path_to(root, loop) if isinstance(n, st.For)}
+    inside = [r for r in realizes(loop) if r is not realize and computes(r.block)]
+    found: dict[Buffer, dict[tir.Var, st.Block]] = {}
+    for _ in inside:  # each turn one block further, if they are not in order
+        known = {buffer: len(loops) for buffer, loops in found.items()}
+        for one in inside:
+            block, kept = one.block, {axis.var: value for axis, value in zip(one.block.iter_vars, one.iter_values)}
+            sums = [v for a in block.iter_vars if a.iter_type != "spatial" for v in post_order(kept[a.var])]
+            places = {v for a in block.iter_vars if a.iter_type == "spatial" for v in post_order(kept[a.var])}
+            loops = {v: block for v in sums if v in outside}
+            for region in block.reads:
+                loops |= {v: maker for v, maker in found.get(region.buffer, {}).items() if v not in places}
+            for region in block.writes:
+                found.setdefault(region.buffer, {}).update(loops)
+        if known == {buffer: len(loops) for buffer, loops in found.items()}:
+            break
+    return {v: maker for region in realize.block.reads for v, maker in found.get(region.buffer, {}).items()}
+
+
+def _not_finished(block: st.Block, partial: Mapping[tir.Var, st.Block]) -> DiagnosticError:
+    maker = next(iter(partial.values()))
+    return refuse(f"block {block.name_hint} would use sums of {maker.name_hint} that are not finished")
 
 
 def _require_covered(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize]) -> None:
@@ -177,7 +205,9 @@ def _moved(
     before: bool,
     unit_loops: bool,
     index: int,
+    partial: Mapping[tir.Var, st.Block] = MappingProxyType({}),
 ) -> st.Stmt:
+    """`partial`: loops in whose last iteration all of it has to run once more, as what it uses is finished then."""
     block = realize.block
     _require_in_scope(root, realize, var)
     root = remove(root, realize)
@@ -186,6 +216,8 @@ def _moved(
     wanted = [r for r in regions_in_loops(loop.body)[kind] if any(r.buffer is s.buffer for s in shared)]
     around = [n for n in path_to(root, loop) if isinstance(n, st.For)]
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
+    if partial and not partial.keys().isdisjoint(post_order(nest)):
+        raise _not_finished(block, partial)
     parts = st.stmt_list(loop.body)
     place = _place(parts, block, index)
     made = replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
