@@ -53,7 +53,8 @@ class BundleModelParams(FunctionPass):
         inputs, weights = function.params[: int(count)], function.params[int(count) :]
         bundle = Var(self.param_tuple_name or "model_params", TupleStructInfo([w.struct_info for w in weights]))
         bundler = _Bundler(module, bundle, weights)
-        first = [w for w in weights if w in _used_by_no_binding(function)]
+        unbound = _used_by_no_binding(function)
+        first = [w for w in weights if w in unbound]
         made = [VarBinding(Var(w.name_hint, w.struct_info, w.span), bundler.item(w)) for w in first]
         for weight, binding in zip(first, made):
             bundler.replace(weight, binding.var)
