@@ -122,6 +122,10 @@ class TypeDiagnosticError(DiagnosticError, TypeError):
     """An argument of the wrong class, where TVM raises a `TypeError`: scripts that catch either are served."""
 
 
+class IndexDiagnosticError(DiagnosticError, IndexError):
+    """A number of which there is nothing, where TVM raises an `IndexError`: loops over numbers end with it."""
+
+
 class InternalError(BatonError):
     """A broken invariant of baton itself: never the user's fault; names where it happened."""
 
@@ -135,6 +139,7 @@ _CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {
     TypeError: TypeDiagnosticError,
     NotImplementedError: MissingMethodError,
     AttributeError: MissingFunctionError,
+    IndexError: IndexDiagnosticError,
 }
 
 
@@ -145,7 +150,7 @@ def fail(
     span: Span | None = None,
     help: str | None = None,
     label: str = "",
-    kind: type[ValueError | TypeError | NotImplementedError | AttributeError] | None = None,
+    kind: type[ValueError | TypeError | NotImplementedError | AttributeError | IndexError] | None = None,
 ) -> DiagnosticError:
     """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``.
 

@@ -148,6 +148,9 @@ def test_mistakes_are_named() -> None:
         autotvm.task.create("nowhere", (), "llvm")
     with pytest.raises(DiagnosticError, match="no template is active"):
         autotvm.get_config()
+    for number in (-1, 32):
+        with pytest.raises(IndexError, match="no configuration"):  # as TVM's
+            task().config_space.get(number)
     space = autotvm.ConfigSpace()
     with pytest.raises(DiagnosticError, match="no policy 'sideways'"):
         space.define_split("tile", 8, policy="sideways")

@@ -66,7 +66,7 @@ class Numbering:
     def expect_number(self, index: int) -> None:
         """Error `autotvm-knob`: there is no configuration of this number."""
         if not 0 <= index < self.range_length:
-            raise fail("autotvm-knob", f"there is no configuration {index} of {self.range_length}", kind=ValueError)
+            raise fail("autotvm-knob", f"there is no configuration {index} of {self.range_length}", kind=IndexError)
 
     def subrange_length(self, start: int, end: int) -> int:
         """The number of valid indices in [start, end)."""
