@@ -345,6 +345,17 @@ TEXT_DEFAULTS = {
     "nn.lrn(%x)": ("alpha", 1e-4, lambda x, y: relay.nn.lrn(x, alpha=1e-4)),
     "nn.fifo_buffer(%x, %y)": ("axis", 0, lambda x, y: relay.nn.fifo_buffer(x, y, 0)),
     "nn.depth_to_space(%z)": ("block_size", 1, lambda x, y: relay.nn.depth_to_space(x, 1)),
+    "vision.yolo_reorg(%z)": ("stride", 1, lambda x, y: relay.vision.yolo_reorg(x, 1)),
+    "image.resize2d(%z, size=[3, 3])": (
+        "rounding_method",
+        "round",
+        lambda x, y: relay.image.resize2d(x, (3, 3), rounding_method="round"),
+    ),
+    "image.resize1d(%x, size=[3])": (
+        "rounding_method",
+        "round",
+        lambda x, y: relay.image.resize1d(x, (3,), rounding_method="round"),
+    ),
 }
 
 
@@ -360,3 +371,4 @@ def test_what_text_leaves_out_is_not_what_builders_do(text: str) -> None:
     assert name not in shown
     assert relay.nn.batch_matmul(x, y).attrs.transpose_b
     assert relay.nn.lrn(x).attrs.alpha == 1e-5
+    assert relay.image.resize1d(x, (3,)).attrs.rounding_method == ""

@@ -21,4 +21,7 @@ RELAY_SURFACES: Mapping[str, Surface] = {
     "nn.fifo_buffer": Surface(required=("axis",)),
     "nn.depth_to_space": Surface(required=("block_size",)),
     "nn.space_to_depth": Surface(required=("block_size",)),
+    "image.resize1d": Surface(defaults={"rounding_method": ""}),
+    "image.resize3d": Surface(defaults={"rounding_method": ""}),
+    "vision.yolo_reorg": Surface(required=("stride",)),
 }

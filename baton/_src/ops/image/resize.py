@@ -64,7 +64,7 @@ class ResizeAttrs(Attrs):
     layout: str = attr("", "layout of the data")
     method: str = attr("linear", "nearest_neighbor, linear or cubic")
     coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
-    rounding_method: str = attr("", "the rounding of nearest_neighbor; empty: the mode's default")
+    rounding_method: str = attr("round", "the rounding of nearest_neighbor; empty: the mode's default")
     cubic_alpha: float = attr(-0.5, "the cubic coefficient")
     cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
     extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
@@ -215,7 +215,7 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
 
     calls = [
         call(),
-        call(method="nearest_neighbor", coordinate_transformation_mode="asymmetric"),
+        call(method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method=""),
         call(method="nearest_neighbor", rounding_method="round_prefer_floor"),
         call(coordinate_transformation_mode="align_corners"),
         Sample((Arr(("n", 2, *s, "w")), Shape((*size, 3))), record(), rtol=1e-4, atol=1e-5),

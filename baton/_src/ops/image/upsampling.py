@@ -77,7 +77,7 @@ def _as_resize(a: Any) -> Any:
     """The resize that an upsampling is."""
     record = ResizeAttrs if len(a.scales) == 2 else Resize3DAttrs
     method = _LINEAR.get(a.method, a.method)
-    return record(layout=a.layout, method=method, coordinate_transformation_mode=a.mode)
+    return record(layout=a.layout, method=method, coordinate_transformation_mode=a.mode, rounding_method="")
 
 
 def infer_upsampling(call: OpCall[Any]) -> Info:

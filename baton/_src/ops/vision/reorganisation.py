@@ -21,7 +21,7 @@ from baton._src.ops.samples import Arr, Sample
 class ReorgAttrs(Attrs):
     """The block."""
 
-    stride: int = attr(doc="extent of a block")
+    stride: int = attr(1, "extent of a block")
 
 
 def infer(call: OpCall[ReorgAttrs]) -> Info:
