@@ -202,8 +202,8 @@ def _is_alone(name: str, infos: Any, letters: list[str], others: list[int]) -> b
     return all(axis < 0 or (dims is not None and k.is_one(dims[axis])) for dims, axis in shapes)
 
 
-def _sample(equation: str, *shapes: Any) -> Sample:
-    return Sample((tuple(Arr(s) for s in shapes),), EinsumAttrs(equation), rtol=1e-4)
+def _sample(equation: str, *shapes: Any, in_relay: bool = True) -> Sample:
+    return Sample((tuple(Arr(s) for s in shapes),), EinsumAttrs(equation), rtol=1e-4, in_relay=in_relay)
 
 
 def relax_einsum(make: Any, operands: Any, subscripts: str) -> Any:
@@ -229,7 +229,8 @@ EINSUM = OpDef(
         _sample("...ij,jk->...ik", (2, 1, 3, 4), (4, 2)),
         _sample("i,j,k->ijk", (2,), (3,), (4,)),
         _sample("ij,k->i", (2, "n"), (3,)),
-        _sample("...ij,ij->...", (3, 1, 4), (2, 4)),
+        # Relay's tests open every extent, and open extents of one letter are taken to be equal.
+        _sample("...ij,ij->...", (3, 1, 4), (2, 4), in_relay=False),
     ),
 )
 
