@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import baton
+from baton import relay
 from baton._src.frontends.onnx.node import DynamicValueError
 from baton.frontend.onnx import backend
 from tests.at_length import SEED, at_length
@@ -29,9 +30,14 @@ def _program(model: Any) -> Any:
         return backend.prepare(model, num_threads=1)
 
 
-def check(seed: int, draws: Sequence[Draw] = DRAWS) -> None:
+def _through_relay(model: Any) -> Any:
+    module, _ = relay.frontend.from_onnx(model)
+    return baton.compile(module, num_threads=1)
+
+
+def check(seed: int, draws: Sequence[Draw] = DRAWS, compiled: Callable[[Any], Any] = _program) -> None:
     model, feeds, outputs = model_of_scope(grown(np.random.default_rng(seed), draws, LENGTH))
-    program = _program(model)
+    program = compiled(model)
     for k, feed in enumerate(feeds):
         for wanted, found in zip(outputs, map(np.asarray, program.run(feed)), strict=True):
             expected = wanted.arrays[k]
@@ -54,6 +60,12 @@ def test_quantised_as_onnxruntime(seed: int) -> None:
 def test_rare_as_onnxruntime(seed: int) -> None:
     """Guards recurrences among other operators, of open batches and lengths."""
     check(seed, RARE)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 4])  # 1 has the steps of a Slice as an input
+def test_relay_as_onnxruntime(seed: int) -> None:
+    """Guards what is read of shapes and elements in the place of names, which Relay's types do not have."""
+    check(seed, compiled=_through_relay)
 
 
 @pytest.mark.fuzz
