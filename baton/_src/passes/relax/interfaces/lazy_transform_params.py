@@ -91,12 +91,12 @@ class _Opener(BindingRewriter):
 
     def __init__(self, module: IRModule, whole: Var, items: Sequence[Var]) -> None:
         super().__init__(module)
-        self.parts = Tuple(items).with_fields(struct_info_=whole.struct_info)
-        self.replace(whole, self.parts)
+        self.separate = Tuple(items).with_fields(struct_info_=whole.struct_info)
+        self.replace(whole, self.separate)
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
-        if isinstance(value, TupleGetItem) and value.tuple_value is self.parts:
-            self.replace(binding.var, self.parts.fields[value.index])
+        if isinstance(value, TupleGetItem) and value.tuple_value is self.separate:
+            self.replace(binding.var, self.separate.fields[value.index])
         else:
             super().visit_binding(binding)
