@@ -18,13 +18,14 @@ def normalize_global_vars(module: IRModule) -> IRModule:
     Two public functions with one symbol are an error (`RELAX-WF-13`). The same module comes back if nothing changes.
     """
     public: dict[GlobalVar, str] = {}
+    taken: set[str] = set()
     for var, function in module.functions.items():
         symbol = function.attrs.get("global_symbol")
         if symbol is not None:
-            if symbol in public.values():
+            if str(symbol) in taken:
                 raise fail("RELAX-WF-13", f"two functions have the global_symbol {symbol!r}", span=function.span)
             public[var] = str(symbol)
-    taken = set(public.values())
+            taken.add(str(symbol))
     renamed: dict[GlobalVar, GlobalVar] = {}
     for var in module.functions:
         name = public[var] if var in public else free_name(var.name_hint, taken)
