@@ -11,7 +11,7 @@ from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.size_polynomial import Atoms, to_polynomial
 from baton._src.runtime.dim_expr import compile_dim
 from baton._src.tir.expr import Var, literal
-from baton._src.tir.operators import add, floordiv, multiply
+from baton._src.tir.operators import add, floordiv, multiply, subtract
 from baton._src.values.dtype import INT64
 
 N, M = Var("n", INT64), Var("m", INT64)
@@ -92,8 +92,8 @@ def test_polynomials_compare_by_coefficients() -> None:
     atoms = Atoms()
     small = to_polynomial(multiply(multiply(N, M), literal(4, INT64)), atoms)
     large = to_polynomial(add(multiply(multiply(M, N), literal(8, INT64)), N), atoms)
-    assert large.covers(small)
-    assert not small.covers(large)
+    assert atoms.covers(large, small)
+    assert not atoms.covers(small, large)
     assert to_polynomial(substitute(add(N, N), {N: M})).terms == {(M,): 2}
 
 
@@ -102,6 +102,31 @@ def test_values_of_equal_quotients_share_memory() -> None:
     halves = [floordiv(add(N, literal(1, INT64)), literal(2, INT64)) for _ in range(4)]
     values = [Lifetime("v", multiply(half, multiply(M, literal(64, INT64))), i, i) for i, half in enumerate(halves)]
     assert check_disjoint(values, n=5, m=3) == 3 * 3 * 64
+
+
+WINDOWS = add(floordiv(subtract(N, literal(7, INT64)), literal(4, INT64)), literal(1, INT64))
+"""0 if n is 3: the quotient is negative."""
+
+
+def test_a_quotient_may_be_negative() -> None:
+    """Guards memory beyond the arena: as quotients counted as >= 0, m * windows was taken to be at least m."""
+    values = [Lifetime("v", multiply(M, size), i, i) for i, size in enumerate((WINDOWS, literal(1, INT64)))]
+    check_disjoint(values, n=3, m=1000)
+
+
+def test_variables_that_are_no_dims_may_be_negative() -> None:
+    """Guards as above, for numbers that a function takes: n + 9 is smaller than 9 if n is -3."""
+    values = [Lifetime("v", add(N, literal(9, INT64)), 0, 0), Lifetime("v", multiply(M, literal(9, INT64)), 1, 1)]
+    sizes = [Lifetime("v", multiply(M, v.size), v.first, v.last) for v in values[:1]] + values[1:]
+    assert check_disjoint(sizes, n=0, m=64) == 64 * 9
+    plan = plan_memory(sizes, signed={N})
+    assert value_of(plan.total, -3, 64) == 64 * (6 + 9)
+
+
+def test_sizes_that_are_multiples_share_memory() -> None:
+    """A map with twice the channels covers one of the same dims, whatever these are."""
+    values = [Lifetime("v", multiply(multiply(M, WINDOWS), literal(c, INT64)), i, i) for i, c in enumerate((64, 128))]
+    assert check_disjoint(values, n=15, m=5) == 5 * 3 * 128
 
 
 def test_ten_thousand_values_quickly() -> None:

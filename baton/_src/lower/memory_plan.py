@@ -2,19 +2,19 @@
 
 Values of constant size are placed largest first, each into the smallest gap between values with overlapping lifetimes;
 if lifetimes are so long that this would be too slow, they are placed in order of time by best fit (n log n steps plus a
-scan of the free gaps). Values of symbolic size share *slots*: a slot is reused by values that provably fit into it
-(shape variables count as >= 0). The symbolic slots follow the constant part.
+scan of the free gaps). Values of symbolic size share *slots*: a slot is reused by values that provably fit into it. The
+symbolic slots follow the constant part.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.size_polynomial import Atoms, Polynomial, rounded_up, to_polynomial
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import Var, literal
 from baton._src.tir.operators import add
 from baton._src.values.dtype import INT64
 
@@ -44,15 +44,17 @@ class MemoryPlan:
     values: tuple[Lifetime, ...]
 
 
-def plan_memory(values: Sequence[Lifetime]) -> MemoryPlan:
-    """Offsets such that values whose lifetimes overlap do not share memory. `values` come ordered by `first`."""
+def plan_memory(values: Sequence[Lifetime], signed: Container[Var] = ()) -> MemoryPlan:
+    """Offsets such that values whose lifetimes overlap do not share memory. `values` come ordered by `first`; `signed`
+    are the variables in sizes that may be negative.
+    """
     offsets: list[int | PrimExpr] = [0] * len(values)
     fixed = [i for i, v in enumerate(values) if isinstance(v.size, int)]
     total = _place_fixed(values, fixed, offsets)
     if sum(values[i].last - values[i].first + 1 for i in fixed) <= _MOST_NEIGHBOURS:
         total = _place_by_size(values, fixed, offsets, total)
     symbolic = [i for i, v in enumerate(values) if not isinstance(v.size, int)]
-    size = _place_symbolic(values, symbolic, offsets, total)
+    size = _place_symbolic(values, symbolic, offsets, total, Atoms(signed))
     return MemoryPlan(tuple(offsets), size, tuple(values))
 
 
@@ -181,19 +183,18 @@ class _Slot:
 
 
 def _place_symbolic(
-    values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr], start: int
+    values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr], start: int, atoms: Atoms
 ) -> int | PrimExpr:
     """Each value takes the free slot that fits best, grows one that it provably exceeds, or opens a new one."""
     slots: list[_Slot] = []
-    atoms = Atoms()
     for index in chosen:
         value = values[index]
         size = to_polynomial(value.size, atoms)
-        found = _best_slot([s for s in slots if s.free_from <= value.first], size)
+        found = _best_slot([s for s in slots if s.free_from <= value.first], size, atoms)
         if found is None:
             found = _Slot(size, 0, [])
             slots.append(found)
-        elif size.covers(found.size):
+        elif atoms.covers(size, found.size):
             found.size = size
         found.free_from = value.last + 1
         found.members.append(index)
@@ -205,14 +206,14 @@ def _place_symbolic(
     return position if slots else start
 
 
-def _best_slot(free: Sequence[_Slot], size: Polynomial) -> _Slot | None:
+def _best_slot(free: Sequence[_Slot], size: Polynomial, atoms: Atoms) -> _Slot | None:
     """The tightest slot that covers `size`; else the largest one that `size` covers."""
     best: _Slot | None = None
     for slot in free:
-        if slot.size.covers(size) and (best is None or best.size.covers(slot.size)):
+        if atoms.covers(slot.size, size) and (best is None or atoms.covers(best.size, slot.size)):
             best = slot
     if best is None:
         for slot in free:
-            if size.covers(slot.size) and (best is None or slot.size.covers(best.size)):
+            if atoms.covers(size, slot.size) and (best is None or atoms.covers(slot.size, best.size)):
                 best = slot
     return best

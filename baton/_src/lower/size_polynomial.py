@@ -1,13 +1,14 @@
 """Sizes as polynomials over shape variables, so that two symbolic sizes can be compared.
 
-    768 * n * s * 4   covers   64 * s * n      (every coefficient is at least as large; variables are >= 0)
+    768 * n * s * 4   covers   64 * s * n           (every coefficient is at least as large; variables are >= 0)
+    8 * ((n - 7) // 4 + 1)   does not cover   8     (the quotient may be negative while the size is not)
 
-A subexpression that is not a sum of products (a division, a minimum) counts as a variable.
+A subexpression that is not a sum of products (a division, a minimum) counts as a variable of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -15,7 +16,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import children, post_order
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import Add, Cast, IntImm, Mul, Sub, Var, literal
+from baton._src.tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Sub, Var, literal
 from baton._src.tir.operators import add, floordiv, multiply
 from baton._src.values.dtype import INT64
 
@@ -24,11 +25,16 @@ Monomial = tuple[PrimExpr, ...]
 
 
 class Atoms:
-    """What polynomials that are compared share: one object for all equal atoms, and an order of the atoms."""
+    """What polynomials that are compared share: one object for all equal atoms, and an order of the atoms. `signed`
+    variables may be negative: no dim of a tensor is such a variable itself.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, signed: Container[Var] = ()) -> None:
+        self._signed = signed
         self._alike: dict[int, list[PrimExpr]] = {}
         self._numbers: dict[PrimExpr, int] = {}
+        self._natural: dict[PrimExpr, bool] = {}
+        """Whether expressions are certainly not negative."""
 
     def one(self, atom: PrimExpr) -> PrimExpr:
         """The first atom that was equal to this one."""
@@ -46,18 +52,59 @@ class Atoms:
         """The product of two."""
         return tuple(sorted((*left, *right), key=self._numbers.__getitem__))
 
+    def covers(self, size: Polynomial, other: Polynomial) -> bool:
+        """Whether `size` is provably >= `other`, both of which are sizes: not negative as a whole, though parts may be.
+
+        It is if nothing in `size - r * other` is negative for some r >= 1: 1, or how often a term of `other` is in
+        `size`.
+        """
+        shared = ((c, other.terms[m]) for m, c in size.terms.items() if m in other.terms)
+        ratios = [(abs(a), abs(b)) for a, b in shared if a * b > 0 and abs(a) > abs(b)]
+        return any(self._exceeds(size, other, *ratio) for ratio in ((1, 1), *ratios))
+
+    def _exceeds(self, size: Polynomial, other: Polynomial, times: int, once: int) -> bool:
+        """Whether nothing in `once * size - times * other` is negative."""
+        differences = {
+            m: once * size.terms.get(m, 0) - times * other.terms.get(m, 0) for m in {**size.terms, **other.terms}
+        }
+        return all(c == 0 or (c > 0 and all(map(self._is_natural, m))) for m, c in differences.items())
+
+    def _is_natural(self, atom: PrimExpr) -> bool:
+        """Whether an atom is certainly not negative."""
+        known = self._natural
+        for node in post_order(atom, below=lambda n: [] if n in known else children(n)):
+            if node not in known:
+                known[node] = self._is_natural_of(node)
+        return known[atom]
+
+    def _is_natural_of(self, node: Any) -> bool:
+        """As `_is_natural`, if that is known of the operands."""
+        known = self._natural
+        match node:
+            case IntImm(value=value):
+                return value >= 0
+            case Var():
+                return node not in self._signed
+            case FloorDiv(a, IntImm(value=divisor)) if divisor > 0:
+                terms = to_polynomial(a, self).terms
+                return all(c > 0 and all(map(self._is_natural, m)) for m, c in terms.items())
+            case FloorMod(_, IntImm(value=divisor)):
+                return divisor > 0
+            case Add(a, b) | Mul(a, b) | Min(a, b):
+                return known[a] and known[b]
+            case Max(a, b):
+                return known[a] or known[b]
+            case Cast(value=value) if node.dtype == INT64:
+                return known[value]
+            case _:
+                return False
+
 
 @dataclass(frozen=True)
 class Polynomial:
     """Coefficients by monomial; none is zero."""
 
     terms: Mapping[Monomial, int]
-
-    def covers(self, other: Polynomial) -> bool:
-        """Whether this is provably >= `other`: no coefficient of the difference is negative."""
-        return all(self.terms.get(m, 0) >= c for m, c in other.terms.items()) and all(
-            c >= 0 or other.terms.get(m, 0) <= c for m, c in self.terms.items()
-        )
 
     def to_expr(self) -> PrimExpr:
         """The polynomial as an int64 expression."""

@@ -162,7 +162,7 @@ def _plan(steps: Steps, places: Places, homes: dict[Value, InRegister]) -> None:
             touch(value, number)
     sizes = {v: room_of(steps.room.get(v) or _info(v)) for v in first}
     lifetimes = [Lifetime(_name(v), sizes[v], first[v], last[v]) for v in first]
-    plan = plan_memory(lifetimes)
+    plan = plan_memory(lifetimes, steps.sizes)
     for value, offset in zip(first, plan.offsets):
         within = Place("workspace", _sum(places.total, offset))
         places.of[value] = within if steps.stretch is None else Place("iteration", offset)

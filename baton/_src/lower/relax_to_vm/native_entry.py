@@ -141,8 +141,8 @@ class EntryBuilder:
         """Plan the memory, then return the plan and the function."""
         self._constant_numbers = {key: number for number, key in enumerate(self.constants)}
         self._input_numbers = {register: number for number, register in enumerate(self.inputs)}
-        memory, arena = self._plan()
         scalars, variables = self._variables()
+        memory, arena = self._plan(scalars)
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
         arena_bytes = _bytes(memory.total, slots)
         numbers = {output: number for number, output in enumerate(self.outputs)}
@@ -232,8 +232,10 @@ class EntryBuilder:
                 found.append(Evaluate(call_extern("handle", "memset", place, literal(255, INT32), count)))
         return found
 
-    def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
-        """Lifetimes of what lives in the arena, and which number each has in the plan."""
+    def _plan(self, scalars: Sequence[Var]) -> tuple[MemoryPlan, dict[Value, int]]:
+        """Lifetimes of what lives in the arena, and which number each has in the plan. `scalars` are the variables that
+        are no dims of inputs.
+        """
         kept = {self._root(o) for o in self.outputs}
         first: dict[Value, int] = {}
         last: dict[Value, int] = {}
@@ -246,7 +248,7 @@ class EntryBuilder:
         chosen = [v for v in first if isinstance(v, Pending)]
         sizes = [at_most(byte_count(v.info), self.counted) for v in chosen]
         lifetimes = [Lifetime(v.node.name, size, first[v], last[v]) for v, size in zip(chosen, sizes)]
-        return plan_memory(lifetimes), {v: i for i, v in enumerate(chosen)}
+        return plan_memory(lifetimes, scalars), {v: i for i, v in enumerate(chosen)}
 
     def _places(self, memory: MemoryPlan, arena: dict[Value, int]) -> dict[Value, tuple[str, int | PrimExpr]]:
         places: dict[Value, tuple[str, int | PrimExpr]] = {
