@@ -84,11 +84,21 @@ class Network:
         if x is None:
             x, _ = self.pick(4)
             x = self.add(relay.nn.batch_flatten(x)) if x is not None else relay.ones((2, 3), "float32")
-        width = self.shape(x)[1]
+        rows, width = self.shape(x)
+        follow = self.choices.choice(
+            [
+                relay.tanh,
+                relay.nn.softmax,
+                lambda y: relay.trilu(y, relay.const(0), upper=False),
+                lambda y: relay.broadcast_to(y, (2, rows, self.shape(y)[1])),
+                lambda y: relay.nn.prelu(y, self.const(self.shape(y)[1]), axis=1),
+                lambda y: y,
+            ]
+        )
         for _ in range(self.choices.choice([1, 2, 3])):
             out = self.choices.choice([3, 3, 4])
             made = relay.nn.dense(x, self.const(out, width))
-            self.add(made + self.const(out) if self.choices.random() < 0.6 else made)
+            self.add(follow(made + self.const(out) if self.choices.random() < 0.6 else made))
 
     def pool(self) -> None:
         x, shape = self.pick(4)
