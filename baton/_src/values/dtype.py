@@ -12,10 +12,10 @@ import numpy as np
 
 from baton._src.support.diagnostics import fail
 
-_NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?$")
+_NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?\Z")
 _BOOLS = re.compile(r"^bool(?=x\d+$|$)")
 _V0_19_NAME = re.compile(r"^(e4m3|e5m2)_float8")
-_SMALL_NAME = re.compile(r"((?:float8|float4)_\w+?)(?:x(\d+))?$")
+_SMALL_NAME = re.compile(r"((?:float8|float4)_\w+?)(?:x(\d+))?\Z")
 _FLOAT_BITS = {16, 32, 64}
 _SMALL_FLOATS = {
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
