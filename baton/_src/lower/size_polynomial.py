@@ -64,21 +64,23 @@ class Atoms:
 
     def _exceeds(self, size: Polynomial, other: Polynomial, times: int, once: int) -> bool:
         """Whether nothing in `once * size - times * other` is negative."""
-        differences = {
-            m: once * size.terms.get(m, 0) - times * other.terms.get(m, 0) for m in {**size.terms, **other.terms}
-        }
-        return all(c == 0 or (c > 0 and all(map(self._is_natural, m))) for m, c in differences.items())
+        terms = {m: once * size.terms.get(m, 0) - times * other.terms.get(m, 0) for m in {**size.terms, **other.terms}}
+        return self.is_natural(Polynomial(_clean(terms)))
 
-    def _is_natural(self, atom: PrimExpr) -> bool:
+    def is_natural(self, size: Polynomial) -> bool:
+        """Whether `size` is certainly not negative."""
+        return all(c > 0 and all(map(self._is_natural_atom, m)) for m, c in size.terms.items())
+
+    def _is_natural_atom(self, atom: PrimExpr) -> bool:
         """Whether an atom is certainly not negative."""
         known = self._natural
         for node in post_order(atom, below=lambda n: [] if n in known else children(n)):
             if node not in known:
-                known[node] = self._is_natural_of(node)
+                known[node] = self._is_natural_node(node)
         return known[atom]
 
-    def _is_natural_of(self, node: Any) -> bool:
-        """As `_is_natural`, if that is known of the operands."""
+    def _is_natural_node(self, node: Any) -> bool:
+        """As `_is_natural_atom`, if that is known of the operands."""
         known = self._natural
         match node:
             case IntImm(value=value):
@@ -86,8 +88,7 @@ class Atoms:
             case Var():
                 return node not in self._signed
             case FloorDiv(a, IntImm(value=divisor)) if divisor > 0:
-                terms = to_polynomial(a, self).terms
-                return all(c > 0 and all(map(self._is_natural, m)) for m, c in terms.items())
+                return self.is_natural(to_polynomial(a, self))
             case FloorMod(_, IntImm(value=divisor)):
                 return divisor > 0
             case Add(a, b) | Mul(a, b) | Min(a, b):
@@ -151,8 +152,14 @@ def to_polynomial(expr: int | PrimExpr, atoms: Atoms | None = None) -> Polynomia
     return Polynomial(found[expr])
 
 
+def is_natural(size: PrimExpr, signed: Container[Var] = ()) -> bool:
+    """Whether a size is certainly not negative; variables are >= 0, except those that are `signed`."""
+    atoms = Atoms(signed)
+    return atoms.is_natural(to_polynomial(size, atoms))
+
+
 def is_never_negative(size: PrimExpr) -> bool:
-    """Whether this is certain, as variables are >= 0."""
+    """Whether this is certain, as variables are >= 0, and the size only grows with them."""
     terms = to_polynomial(size).terms
     return all(c >= 0 and all(isinstance(atom, Var) for atom in monomial) for monomial, c in terms.items())
 

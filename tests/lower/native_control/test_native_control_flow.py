@@ -142,6 +142,25 @@ def main(i: R.Tensor((), "int32"), c: R.Tensor((), "bool"), x: R.Tensor((1, 1, "
         assert is_native(agree(module(text), np.int32(2), np.array(size > 1000), x, np.float32(0)))
 
 
+def test_an_arm_that_is_taken_whose_tensors_have_negative_sizes() -> None:
+    """Guards that kernels run on sizes only: the scan went on behind its row and returned what it found there."""
+    text = """
+def main(c: R.Tensor((), "bool"), x: R.Tensor((3, "m"), "float32")) -> R.Tensor((), "float32"):
+    m = T.int64()
+    if c:
+        r = R.sum(R.cumsum(R.exp(R.full((3, m - 5), R.const(2.0), "float32")), axis=1))
+    else:
+        r = R.sum(x)
+    return r
+"""
+    executable = agree(module(text), np.array(True), np.ones((3, 7), "float32"))
+    assert is_native(executable)
+    main = VirtualMachine(executable)["main"]
+    assert main(array(np.array(False)), array(np.ones((3, 4), "float32"))).numpy() == 12
+    with pytest.raises(DiagnosticError, match="a dimension of result 0 is -1"):
+        main(array(np.array(True)), array(np.ones((3, 4), "float32")))
+
+
 def test_parameters_change_places() -> None:
     """Guards that a tail call's arguments are all read before any parameter changes."""
     text = """

@@ -63,6 +63,26 @@ def test_slices_whose_ends_are_data(part: str) -> None:
     assert executable.entry("main").kind == "native"
 
 
+def test_a_choice_of_parts() -> None:
+    """Guards the place of what is chosen, whose size is data, too: such programs could not be compiled."""
+    program = load(
+        SLICES.replace(
+            "            part = R.{part}\n",
+            "            p = R.strided_slice(x, [0], [begin], [end])\n"
+            "            if R.less(i, R.const(3, 'int64')):\n"
+            "                part = R.multiply(p, p)\n"
+            "            else:\n"
+            "                part = R.add(p, p)\n",
+        )
+    )
+    rows = np.array([(0, 4), (2, 9), (3, 3), (7, 80)], "int64")
+    given = [array(v) for v in (np.int64(4), np.linspace(0, 1, 9).astype("float32"), rows, np.float32(0))]
+    executable = relax_build(program)
+    found, wanted = VirtualMachine(executable)["main"](*given), Interpreter(program, {})["main"](*given)
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)
+    assert executable.entry("main").kind == "native"
+
+
 def test_sizes_without_a_bound_are_left_to_the_machine() -> None:
     executable = compared("cumsum(R.broadcast_to(R.sum(x), R.shape([begin * end])), axis=0)", [(2, 3), (5, 40)])
     assert executable.entry("main").kind == "vm"

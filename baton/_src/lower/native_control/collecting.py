@@ -141,7 +141,7 @@ def _sizes(step: Step) -> set[object]:
             dims = [d for info in (*call.arg_infos, *call.outputs) for d in info.shape.values]
             return {v for d in (*dims, *call.scalars) for v in prim_vars(d)}
         case Within(size=size, most=most):
-            return {v for d in (size, most) for v in prim_vars(d)}
+            return {v for d in (size, most) if d is not None for v in prim_vars(d)}
         case Check(conditions=conditions):
             return {v for c in conditions for d in (c.found, c.expected) for v in prim_vars(d)}
         case _:

@@ -3,20 +3,22 @@
     sizes = R.match_cast(R.tensor_to_shape(t), R.Shape([i, k]))        Read((i, k), t)
     part = R.call_tir(slice, (x,), R.Tensor((min(n, k) - min(n, i),))) memory for n elements, after Within(..., n)
 
-The bounds hold for sizes that are not negative, which is why they are tested as well.
+The bounds hold for sizes that are not negative, which is why they are tested as well. So are other sizes that might be
+negative: an arm that is not taken may have such ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.steps import Read, Within
-from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, Pending, Value
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
+from baton._src.lower.size_polynomial import is_natural
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import MatchCast, ShapeExpr
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
@@ -49,23 +51,25 @@ def read_sizes(
 
 
 def room_for(
-    call: KernelCall, known: set[Var], prover: DimProver
+    name: str, results: Sequence[Pending | InRegister], known: set[Var], signed: Collection[Var], prover: DimProver
 ) -> tuple[dict[Value, TensorStructInfo], list[Within]] | None:
-    """The most that results of sizes beyond those `known` can be, and what has to be tested before; None if there is no
-    bound."""
+    """The most that `results` of sizes beyond those `known` can be, and what has to be tested before; None if there is
+    no bound. Of the known sizes those `signed` may be negative."""
     room: dict[Value, TensorStructInfo] = {}
     tests: list[Within] = []
-    for result in call.results:
+    for number, result in enumerate(results):
         dims = result.info.shape.values
-        if all(known.issuperset(prim_vars(d)) for d in dims):
-            continue
-        most = [largest(d, known) for d in dims]
+        are_known = [known.issuperset(prim_vars(d)) for d in dims]
+        most = [d if is_known else largest(d, known) for d, is_known in zip(dims, are_known)]
         found = [prover.simplify(m) for m in most if m is not None]
         if len(found) != len(dims):
             return None
-        place = f"{call.name}: a dimension of result {result.index}"
-        tests += [Within(d, m, place) for d, m in zip(dims, found) if not known.issuperset(prim_vars(d))]
-        room[result] = TensorStructInfo(ShapeExpr(found), result.info.dtype)
+        place = f"{name}: a dimension of result {number}"
+        for dim, limit, is_known in zip(dims, found, are_known):
+            if not is_known or not is_natural(dim, signed):
+                tests.append(Within(dim, None if is_known else limit, place))
+        if not all(are_known):
+            room[result] = TensorStructInfo(ShapeExpr(found), result.info.dtype)
     return room, tests
 
 

@@ -237,13 +237,18 @@ class _Reader:
         if any(place >= 0 for place in kernel.inplace):
             raise NotNative
         kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
-        room, tests = needed(room_for(kernel, self.known | set(self.open.values()), self.prover))
-        if room and kernel in self.open:
+        if self._make_room(kernel.name, kernel.results, into) and kernel in self.open:
             raise NotNative
-        self.room.update(room)
-        into += tests
         into.append(Compute(kernel))
         return kernel.results
+
+    def _make_room(self, name: str, values: Sequence[Pending | InRegister], into: list[Step]) -> bool:
+        """Limit the sizes of values; whether some depend on data."""
+        known = self.known | set(self.open.values())
+        room, tests = needed(room_for(name, values, known, self.parameters.sizes, self.prover))
+        self.room.update(room)
+        into += tests
+        return bool(room)
 
     def _function_call(self, call: Call, into: list[Step]) -> Sequence[Value]:
         is_plain = isinstance(call.op, GlobalVar)
@@ -283,9 +288,10 @@ class _Reader:
         if not is_known(branch.cond.struct_info_):
             raise NotNative
         choice = Choose(condition)
-        into.append(choice)
         arms = ((branch.true_branch, choice.then_steps), (branch.false_branch, choice.else_steps))
         merged = [] if is_tail else self._merged(var)
+        self._make_room("if", merged, into)
+        into.append(choice)
         for body, steps in arms:
             value = yield self.sequence(body, is_tail, steps)
             if value is not None:

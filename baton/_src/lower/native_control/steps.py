@@ -79,10 +79,11 @@ class Read:
 
 @dataclass(eq=False, slots=True)
 class Within:
-    """End with an error unless 0 <= `size` <= `most`: there is memory for a tensor of data-dependent size."""
+    """End with an error unless 0 <= `size` <= `most`: there is memory for a tensor of data-dependent size. Of a tensor
+    whose memory depends on no data only that it has a size (`most` is None): kernels rely on that."""
 
     size: PrimExpr
-    most: PrimExpr
+    most: PrimExpr | None
     place: str
 
 

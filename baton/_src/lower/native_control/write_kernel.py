@@ -247,9 +247,10 @@ def _demand(condition: CastCondition) -> Stmt:
     return _demand_zero(subtract(have, want), f"{condition.place} is {{0}} = {have}, expected {want}", have)
 
 
-def _demand_within(size: PrimExpr, most: PrimExpr, place: str) -> Stmt:
+def _demand_within(size: PrimExpr, most: PrimExpr | None, place: str) -> Stmt:
     """End with an error unless a size is at most so large, and not negative."""
-    operands = (as_int64(size), add(as_int64(most), literal(1, INT64)), StringImm(f"{place} is {{0}}"), as_int64(size))
+    limit = literal(INT64.int_range[1], INT64) if most is None else add(as_int64(most), literal(1, INT64))
+    operands = (as_int64(size), limit, StringImm(f"{place} is {{0}}"), as_int64(size))
     return Evaluate(Call(INT64, INDEX_WITHIN, operands))
 
 
