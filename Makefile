@@ -81,7 +81,7 @@ format: $(VENV)/.dev ## Let ruff fix and format the sources
 	@$(PY) -m ruff check --fix-only
 	@$(PY) -m ruff format
 
-bench: $(VENV)/.bench ## Measure compile time and run time against the peers
+bench: $(VENV)/.bench ## Measure run time, loading and memory against the peers
 	@$(PY) -m bench $(ARGS)
 
 docs: $(VENV)/.torch ## Generate the pages that are generated, and run every snippet
@@ -90,7 +90,7 @@ docs: $(VENV)/.torch ## Generate the pages that are generated, and run every sni
 
 # Random programs that are others each time; TIMES=10 takes ten times as many, SEED=7 those of a run that said so. A few
 # tests take as long as all others: a process that is done takes what another one has not begun.
-fuzz: $(VENV)/.dev ## Long randomised runs: hours on a busy machine
+fuzz: $(VENV)/.dev ## Test random programs, other ones each time: long
 	@FUZZ=1 $(PY) -m pytest -m fuzz -n 2 --dist worksteal --durations=20 $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax

@@ -25,8 +25,9 @@ def table(data: dict[str, Any]) -> str:
     """One thread of each model, a column a runtime."""
     facts, by_model = data["environment"], {r["model"]: r for r in data["results"] if r["threads"] == 1}
     lines = [
-        f"Median time of a run on one thread of an {facts['cpu']}, {facts['date']} ([all models](docs/performance.md),",
-        "[kernels](docs/kernels.md), [compile time](docs/compile-time.md); `make bench` measures them here):",
+        f"Median time of a run on one thread of an {facts['cpu']}, {facts['date']}. `make bench` measures",
+        "[all models](docs/performance.md) and [kernels](docs/kernels.md) on your machine;",
+        "[compile time](docs/compile-time.md) is measured apart.",
         "",
         f"| | {' | '.join(RUNTIMES)} |",
         f"|---|{'--:|' * len(RUNTIMES)}",

@@ -55,7 +55,7 @@ def load(verb: Verb) -> Any:
 app = typer.Typer(
     name="baton",
     cls=VerbGroup,
-    help="Compile deep-learning models (ONNX, Relay, Relax) to native code and run them.",
+    help="Compile deep-learning models (ONNX, PyTorch, Relay, Relax) to native code and run them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
