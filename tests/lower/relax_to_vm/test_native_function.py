@@ -156,6 +156,25 @@ def test_what_nobody_needs_is_not_computed() -> None:
     assert not any("matmul" in step.kernel for step in vm.executable.natives["main"].steps)
 
 
+def test_views_need_no_remembered_sizes() -> None:
+    """Guards threads: another one may clear what is remembered while the kernels run."""
+    vm = machine("""
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        y = R.exp(x)
+        z = R.reshape(x, (1, n))
+        return (y, z)
+""")
+    native = vm.engine.host_function(vm.executable.function_index["main"])
+    x = np.zeros(3, "float32")
+    outputs = native.run([x])
+    native._remembered.clear()
+    assert native.structured(outputs, [x])[1].shape == (1, 3)
+
+
 def test_saved_and_loaded_natives_give_the_same(tmp_path: object) -> None:
     from baton._src.runtime.executable.executable import load_executable
     from baton._src.runtime.vm.virtual_machine import VirtualMachine

@@ -109,7 +109,7 @@ class NativeFunction:
         found = self.run_like_before(arrays, scalars) if hook is None else None
         if found is not None:
             return found
-        sizes = self._remembered.get((*[a.shape for a in arrays], scalars)) or self._measure(arrays, scalars)
+        sizes = self._sizes_of(arrays, scalars)
         for array, dtype in zip(arrays, self._dtypes):
             if array.dtype is not dtype or not array.flags.carray:
                 return self._run(self._usable(arrays, scalars), sizes, hook)
@@ -181,6 +181,10 @@ class NativeFunction:
 
     # -------------------------------------------------------------------------------- the slower cases
 
+    def _sizes_of(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> Sizes:
+        """What is remembered of these shapes; other threads may clear that at any time."""
+        return self._remembered.get((*[a.shape for a in arrays], scalars)) or self._measure(arrays, scalars)
+
     def _measure(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> Sizes:
         """Check the arguments against the signature and compute what follows from their shapes."""
         if len(scalars) != self.plan.scalars:
@@ -247,9 +251,8 @@ class NativeFunction:
     def _view_dims(self, dims: Sequence[DimExpr], values: tuple[Any, ...]) -> tuple[int, ...]:
         if all(isinstance(d, int) for d in dims):
             return tuple(dims)
-        count = self._input_count
-        sizes = self._remembered[(*[tuple(v.shape) for v in values[:count]], values[count:])]
-        return compile_dims(dims, self.plan.variables)(sizes.variables)
+        arrays, scalars = [v.data for v in values[: self._input_count]], values[self._input_count :]
+        return compile_dims(dims, self.plan.variables)(self._sizes_of(arrays, scalars).variables)
 
     def structured(self, outputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> Any:
         """The plan's result from the outputs of a `run` on `arrays`: tensors and tuples of them."""
