@@ -59,9 +59,10 @@ def link(objects: Iterable[bytes], exports: Iterable[str], imports: Mapping[str,
             raise InternalError(f"linking object code failed: {error}") from error
 
 
-@cache
 def process_symbol(name: str) -> int | None:
-    """The address of a function of a library loaded in this process (libc, libm), or None."""
+    """The address of a function of a library loaded in this process (libc, libm), or None: until one is loaded that has
+    it.
+    """
     for library in _system_libraries():
         try:
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value

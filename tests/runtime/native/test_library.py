@@ -11,6 +11,7 @@ import pytest
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.expr import GlobalVar
+from baton._src.runtime import linker
 from baton._src.runtime.native.library import load
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.diagnostics import DiagnosticError
@@ -74,6 +75,14 @@ def test_missing_import() -> None:
     with pytest.raises(DiagnosticError) as caught:
         load(compile_module({"f": PrimFunc([], body)}, HOST, PLAIN))
     assert caught.value.code == "object-import"
+
+
+def test_symbols_of_libraries_that_are_loaded_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards a second attempt: what was not there at first stayed unknown in this process."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(linker, "_system_libraries", tuple)
+        assert linker.process_symbol("labs") is None
+    assert linker.process_symbol("labs") is not None
 
 
 def test_externs_are_called() -> None:
