@@ -14,6 +14,7 @@ PARAMS = {
     "weight": np.arange(3, dtype="float32"),
     "half": np.arange(5).astype(ml_dtypes.bfloat16),
     "mask": np.array([True]),
+    "nibbles": np.array([1, -8]).astype(ml_dtypes.int4),
     "turned": np.arange(6, dtype="int8").reshape(2, 3).T,
     "scalar": np.float64(2.5),
 }

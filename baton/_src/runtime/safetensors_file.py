@@ -2,7 +2,8 @@
 
 The layout is eight bytes with the header's length, a JSON header (name -> dtype, shape, data_offsets), and the data.
 Readers demand that the data has no holes, so the space that aligns a tensor to 64 bytes is an entry of its own, named
-``__pad_<n>``. Source: the format's own description (huggingface/safetensors).
+``__pad_<n>``. Integers of fewer than 8 bits, which the format does not have, are bytes (`U8`); their dtypes are in
+``__metadata__``. Source: the format's own description (huggingface/safetensors).
 """
 
 from __future__ import annotations
@@ -37,11 +38,18 @@ _CODES = {
 }
 _DTYPES = {code: name for name, code in _CODES.items()}
 _PAD = "__pad_"
+_METADATA = "__metadata__"
+_NARROW = "dtype of "
+"""Begins the keys of metadata that name the dtype of a tensor of narrow integers."""
 
 
 def header_for(tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> tuple[bytes, int]:
     """The length word and header (padded to a multiple of 64 bytes), and how long the data will be."""
     entries: dict[str, Any] = {}
+    dtypes = {name: str(DataType(array.dtype)) for name, array in tensors.items()}
+    narrow = {_NARROW + name: dtype for name, dtype in dtypes.items() if dtype not in _CODES}
+    if narrow:
+        entries[_METADATA] = narrow
     position = 0
     for number, (name, array) in enumerate(tensors.items()):
         gap = -position % alignment
@@ -49,7 +57,7 @@ def header_for(tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> t
             entries[f"{_PAD}{number}"] = {"dtype": "U8", "shape": [gap], "data_offsets": [position, position + gap]}
             position += gap
         stop = position + array.nbytes
-        code = _CODES[str(DataType(array.dtype))]
+        code = _CODES.get(dtypes[name], "U8")
         entries[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [position, stop]}
         position = stop
     text = json.dumps(entries, separators=(",", ":")).encode()
@@ -83,13 +91,16 @@ def read_tensors(data: memoryview) -> dict[str, AnyArray]:
     body = data[8 + length :]
     if not isinstance(header, dict):
         raise _corrupt("the header of the constants is damaged")
-    wanted = {n: e for n, e in header.items() if n != "__metadata__" and not n.startswith(_PAD)}
-    return {name: _tensor(name, entry, body) for name, entry in wanted.items()}
+    wanted = {n: e for n, e in header.items() if n != _METADATA and not n.startswith(_PAD)}
+    metadata = header.get(_METADATA)
+    narrow = metadata if isinstance(metadata, dict) else {}
+    return {name: _tensor(name, entry, body, narrow.get(_NARROW + name)) for name, entry in wanted.items()}
 
 
-def _tensor(name: str, entry: Any, body: memoryview) -> AnyArray:
+def _tensor(name: str, entry: Any, body: memoryview, narrow: str | None) -> AnyArray:
+    """`narrow`: the dtype, if it is of integers of fewer than 8 bits."""
     try:
-        dtype = DataType(_DTYPES[entry["dtype"]]).numpy
+        dtype = DataType(narrow or _DTYPES[entry["dtype"]]).numpy
         shape = tuple(int(d) for d in entry["shape"])
         start, stop = entry["data_offsets"]
         count = int(np.prod(shape, dtype=object)) * dtype.itemsize

@@ -31,6 +31,7 @@ CONSTANTS = [
     NDArray(np.arange(6, dtype="float32").reshape(2, 3)),
     NDArray(np.ones((2, 0), "float64")),
     NDArray(np.array(3, ml_dtypes.bfloat16)),
+    NDArray(np.array([1, -8], ml_dtypes.int4)),
     ShapeTuple((2, 3)),
     "text",
     DataType("int8"),
@@ -205,6 +206,23 @@ def test_loading_and_running_needs_no_compiler(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[] False"
+
+
+def test_constants_that_look_alike_are_not_shared() -> None:
+    """Guards that numbers keep their dtypes, and tuples their tensors: the first of those that looked alike was taken
+    for all."""
+    ib = ExecBuilder()
+    zeros = [NDArray(np.zeros(5000, "float32")) for _ in range(2)]
+    zeros[1].data[2500] = 1
+    alike = [
+        *(prim(1, dtype) for dtype in ("int8", "int32", "uint8", "int64", "bool", "float32", "float64")),
+        *(prim(zero, dtype) for dtype in ("float16", "float64") for zero in (0.0, -0.0)),
+        *((zero,) for zero in zeros),
+        (prim(1, "int8"),),
+        (prim(1, "int32"),),
+    ]
+    assert len({ib.convert_constant(c).value for c in alike}) == len(alike)
+    assert ib.convert_constant((zeros[1],)).value == ib.convert_constant((zeros[1],)).value
 
 
 def test_builder_program_rebuilds_the_bytecode() -> None:

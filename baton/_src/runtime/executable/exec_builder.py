@@ -230,11 +230,17 @@ class ExecBuilder:
 
 
 def _constant_key(value: Any) -> Any:
-    """Constants are shared by identity when they are tensors, by class and content when they are small."""
+    """Constants are shared by identity when they are tensors, by class and content when they are small. Numbers that
+    compare as equal may be of different dtypes, or zeros of different signs.
+    """
     if isinstance(value, (NDArray, np.ndarray)):
         return id(value)
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_constant_key, value))
+    if isinstance(value, (int, float)):
+        return type(value), repr(value)
     try:
         hash(value)
     except TypeError:
         return id(value)
-    return (type(value), repr(value)) if isinstance(value, (float, tuple)) else (type(value), value)
+    return type(value), value
