@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-LAYERS = {p.name for p in (ROOT / "baton" / "_src").iterdir()}
+SOURCE = ROOT / "baton" / "_src"
+LAYERS = {p.name for p in SOURCE.iterdir()}
 OF_USERS = {"script.py", "model.py"}
 """What readers' own files are called."""
 
@@ -49,6 +50,26 @@ def test_paths(page: Path, there: set[str]) -> None:
 def test_paths_in_sources(there: set[str]) -> None:
     sources = [p for top in ("baton", "bench", "examples", "tests") for p in (ROOT / top).rglob("*.py")]
     assert not {str(p): names for p in sources if (names := missing(p, there))}
+
+
+def test_contracts_name_files_of_their_layers() -> None:
+    """A section's paths start at `_src` or at a layer in its heading: that another layer has such a file is no help."""
+    for section in (ROOT / "docs" / "design" / "contracts.md").read_text("utf-8").split("\n## ")[1:]:
+        heading = section.partition("\n")[0]
+        places = (SOURCE, *(SOURCE / layer for layer in heading.split(", ")))
+        found = {path for path in named(section) for place in places if is_there(place, path)}
+        assert named(section) <= found, (heading, sorted(named(section) - found))
+
+
+def test_files_to_open_first_are_in_their_layers() -> None:
+    page = (ROOT / "docs" / "design" / "layers.md").read_text("utf-8")
+    for layers, files in re.findall(r"^\| (`[^|]*) \| [^|]* \| ([^|]*) \|$", page, re.MULTILINE):
+        for layer, path in product(re.findall(r"`(\w+)`", layers), named(files)):
+            assert is_there(SOURCE / layer, path), (layer, path)
+
+
+def is_there(place: Path, path: str) -> bool:
+    return (place / path).exists() or (place / f"{path}.py").exists()
 
 
 def missing(page: Path, there: set[str]) -> list[str]:
