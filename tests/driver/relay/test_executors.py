@@ -24,6 +24,7 @@ from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph.graph_executor import GraphModule, create
 from baton._src.runtime.param_dict import load_param_dict, save_param_dict
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.transform.context import PassContext
 from baton._src.values.device import CPU
 from baton._src.values.tensor import empty
 
@@ -195,6 +196,25 @@ def test_debug_executor(dense: GraphExecutorFactory, tmp_path: Path, capsys: pyt
     graph.run(number=1, min_repeat_ms=0, x=X)
     graph.exit()
     assert not tmp_path.exists()
+
+
+INDICES = """
+def @main(%x: Tensor[(4096), float32], %i: Tensor[(8), int32]) {
+  %0 = cumsum(cumsum(%i, axis=0, exclusive=False), axis=0, exclusive=False);
+  gather(%x, reverse(multiply(%0, 3), axis=0), axis=0)
+}
+"""
+
+
+def test_nodes_that_write_over_what_they_read_are_measured() -> None:
+    """Guards the nodes after them: indices that were multiplied again and again lay outside of what they select."""
+    with PassContext(opt_level=0):
+        lib = build(module(INDICES))
+    graph = GraphModuleDebug(lib["default"](CPU), CPU, lib.get_graph_json())
+    x, i = np.arange(4096, dtype="float32"), np.ones(8, "int32")
+    graph.run(number=20, min_repeat_ms=0, x=x, i=i)
+    np.testing.assert_array_equal(graph.get_output(0).numpy(), x[i.cumsum().cumsum() * 3][::-1])
+    graph.run_individual_node(graph.get_node_names().index("multiply"), number=20)
 
 
 EVERYTHING = """

@@ -12,6 +12,7 @@ from typing import Any
 from baton._src.runtime.graph.debug_result import DebugResult, NodeRun
 from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime
 from baton._src.runtime.graph.graph_executor import create as create_instance
+from baton._src.runtime.native.faults import without_faults
 from baton._src.runtime.native.native_plan import Step
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.vm.engine import Engine
@@ -109,7 +110,7 @@ class GraphModuleDebug(GraphModule):
         times: list[list[float]] = []
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
-            times.append(list(measure(run, number, repeat, min_repeat_ms).results))
+            times.append(list(_measured(run, tensors, number, repeat, min_repeat_ms).results))
 
         self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
         return times
@@ -133,7 +134,7 @@ class GraphModuleDebug(GraphModule):
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             if next(seen, None) == index:
-                found.append(measure(run, number, repeat, min_repeat_ms))
+                found.append(_measured(run, tensors, number, repeat, min_repeat_ms))
             else:
                 run()
 
@@ -154,6 +155,19 @@ class GraphModuleDebug(GraphModule):
             )
         self._set_named(input_dict)
         return self.module.machine.profile("main", *self.module.inputs)
+
+
+def _measured(run: Callable[[], None], tensors: Sequence[AnyArray], *options: int) -> BenchmarkResult:
+    """Measure a node as often as the `options` of `measure` say, and leave what it writes as one run does: it may write
+    over what it reads, so that each further run begins with something else.
+    """
+    run()
+    after = [(tensor, tensor.copy()) for tensor in tensors if tensor.flags.writeable]
+    with without_faults():
+        found = measure(run, *options)
+    for tensor, content in after:
+        tensor[...] = content
+    return found
 
 
 def create(graph_json_str: Any, libmod: Any, device: Device = CPU, dump_root: Any = None) -> GraphModuleDebug:

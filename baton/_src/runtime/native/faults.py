@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -59,3 +61,14 @@ def take_fault() -> str | None:
 def forget_fault() -> None:
     """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
     _cell().words[:] = _NOTHING
+
+
+@contextmanager
+def without_faults() -> Iterator[None]:
+    """Forget the faults of calls inside: the cell is then as before."""
+    words = _cell().words
+    before = list(words)
+    try:
+        yield
+    finally:
+        words[:] = before
