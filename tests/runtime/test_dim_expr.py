@@ -82,3 +82,26 @@ class Module:
     assert run(baton.nd.array(np.zeros((4, 2), "float32"))).shape == (2,)
     with pytest.raises(DiagnosticError, match="zero in n // m, where n = 4, m = 0"):
         run(baton.nd.array(np.zeros((4, 0), "float32")))
+
+
+@pytest.mark.parametrize(
+    ("operation", "operands", "wanted"),
+    [
+        ("sqrt", [-1.0], np.nan),
+        ("log", [0.0], -np.inf),
+        ("exp", [1000.0], np.inf),
+        ("div", [1.0, 0.0], np.inf),
+        ("mod", [-7.5, 2.0], -1.5),
+        ("pow", [-8.0, 0.5], np.nan),
+        ("ceil", [1.5], 2.0),
+        ("floor", [-np.inf], -np.inf),
+        ("div", [-7, 2], -3),
+        ("mod", [-7, 2], -1),
+        ("ceil", [3], 3),
+    ],
+)
+def test_floats_are_computed_as_in_tensors(operation: str, operands: list[Any], wanted: float) -> None:
+    """Guards against Python's errors, integers that stand for floats, and remainders that were 0."""
+    found = compile_dim([operation, *(["v", slot] for slot in range(len(operands)))])(operands)
+    assert type(found) is type(wanted)
+    np.testing.assert_equal(found, wanted)

@@ -8,9 +8,10 @@ nothing here recurses.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim, shifted_left, shifted_right
@@ -21,9 +22,26 @@ DimExpr = Any
 Evaluate = Callable[[Sequence[Any]], Any]
 
 
-def _truncated_div(a: Any, b: Any) -> Any:
-    if isinstance(a, float) or isinstance(b, float):
-        return a / b
+def _by_kind(reals: Callable[..., Any], integers: Callable[..., Any]) -> Callable[..., Any]:
+    """What is computed of floats as elements of tensors are (infinities and NaN are results, too), and what of
+    integers.
+    """
+
+    def compute(*numbers: Any) -> Any:
+        if not any(isinstance(n, float) for n in numbers):
+            return integers(*numbers)
+        with np.errstate(all="ignore"):
+            return float(reals(*map(np.float64, numbers)))
+
+    return compute
+
+
+def _real(function: Callable[[Any], Any]) -> Callable[[Any], float]:
+    compute = _by_kind(function, function)
+    return lambda number: compute(float(number))
+
+
+def _truncated_div(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -34,8 +52,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "*": lambda a, b: a * b,
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
-    "div": _truncated_div,
-    "mod": lambda a, b: a - b * _truncated_div(a, b),
+    "div": _by_kind(np.divide, _truncated_div),
+    "mod": _by_kind(np.fmod, lambda a, b: a - b * _truncated_div(a, b)),
     "min": min,
     "max": max,
     "==": lambda a, b: a == b,
@@ -52,12 +70,12 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "^": lambda a, b: a ^ b,
     "~": lambda a: ~a,
     "abs": abs,
-    "pow": lambda a, b: a**b,
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
+    "pow": _by_kind(np.power, lambda a, b: a**b),
+    "ceil": _by_kind(np.ceil, int),
+    "floor": _by_kind(np.floor, int),
+    "sqrt": _real(np.sqrt),
+    "exp": _real(np.exp),
+    "log": _real(np.log),
 }
 """Integers are exact; `//` and `%` round down, `div` and `mod` toward zero."""
 _CHOICES: dict[str, Callable[..., tuple[DimExpr, DimExpr, DimExpr]]] = {
