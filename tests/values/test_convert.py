@@ -13,6 +13,7 @@ from baton._src.values.adt import ADT, RefCell
 from baton._src.values.convert import from_host
 from baton._src.values.device import Device
 from baton._src.values.dtype import DataType
+from baton._src.values.filled_tensor import FilledTensor
 from baton._src.values.packed_func import FunctionTable, PackedFunc
 from baton._src.values.prim import as_declared, prim, prim_dtype
 from baton._src.values.shape import ShapeTuple
@@ -37,6 +38,14 @@ def test_zero_dim_arrays_stay_zero_dim() -> None:
 
 
 @pytest.mark.rule("RELAX-VALUE-02")
+def test_tensors_that_are_filled_late_are_tensors() -> None:
+    """Guards weights of a transformed module that a caller gives again: native functions refused them."""
+    late = FilledTensor(np.zeros(3, "float32"), lambda memory: memory.fill(2))
+    found = from_host(late)
+    assert type(found) is NDArray
+    assert found.numpy().tolist() == [2, 2, 2]
+
+
 def test_element_types() -> None:
     for name in ("int8", "uint16", "float64", "bool"):
         assert from_host(np.zeros(2, name)).dtype == name

@@ -20,6 +20,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.dlpack import array_over
 from baton._src.values.dtype import EXTENDED, DataType
+from baton._src.values.filled_tensor import plain
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -75,7 +76,9 @@ def _from_unusual(value: Any) -> Any:
             return tuple([from_host(v) for v in value])
         if isinstance(value, package.Tensor):
             return NDArray(contiguous(array_over(value)))
-    if hasattr(value, "__dlpack__") and not isinstance(value, NDArray):
+    if isinstance(value, NDArray):
+        return plain(value)
+    if hasattr(value, "__dlpack__"):
         return NDArray(contiguous(_by_dlpack(value)))
     return value
 

@@ -88,7 +88,7 @@ class ExecBuilder:
 
     def convert_constant(self, arg: Any) -> Operand:
         """The operand of a constant holding `arg` (a tensor, shape, string, dtype, number, None or tuple of such)."""
-        known = from_host(arg)
+        known = arg if isinstance(arg, NDArray) else from_host(arg)  # not waiting for one that is filled meanwhile
         key = _constant_key(known)
         index = self._constant_keys.get(key)
         if index is None:
