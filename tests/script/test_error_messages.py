@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import load
 
@@ -88,6 +92,17 @@ def test_what_only_some_branches_assign_is_told(branches: tuple[str, ...]) -> No
     """Guards the value of the if: the y from before it was returned, whatever the branches had assigned."""
     with pytest.raises(DiagnosticError, match="not all branches end by assigning y"):
         load(body("y = R.exp(x)", "c = R.const(True)", *branches, "return y"))
+
+
+@pytest.mark.rule("RELAX-SCRIPT-07")
+@pytest.mark.parametrize("last", ["z = R.exp(x)", "R.print(x)", "pass"])
+def test_branches_that_bind_nothing_together_are_unit(last: str) -> None:
+    """Guards programs, and what the printer writes, against a refusal of names that are new in a branch."""
+    lines = ("if R.const(True):", "    y = R.exp(x)", "else:", f"    {last}", "return x")
+    found: Any = load(body(*lines).replace("@R.function", "@R.function(pure=False)"))
+    chosen = found.body.blocks[0].bindings[0].value
+    assert [len(branch.body.fields) for branch in (chosen.true_branch, chosen.false_branch)] == [0, 0]
+    assert_structural_equal(load(script(found)), found)
 
 
 @pytest.mark.parametrize("line", ["R.emit_te(1.5)", "y = R.emit_te([x])", "R.emit_var_binding(x)"])

@@ -182,7 +182,9 @@ class Statements(Assignments):
         announced, self.announced = self.announced, None
         if announced is not None and announced.name != result:
             raise self._unbound(announced)
-        lost = sorted(last_targets(node) - {result, None, "_"}, key=str)
+        # Branches that bind nothing together are unit. A name from before the if would keep its value, unnoticed.
+        assigned = last_targets(node) - {result, None, "_"}
+        lost = sorted(name for name in assigned if name is not None and self.environment.is_local(name))
         if lost:
             raise self._error(
                 "script-syntax", f"not all branches end by assigning {lost[0]}, which ends with its branch", node,
