@@ -68,6 +68,14 @@ def test_files_to_open_first_are_in_their_layers() -> None:
             assert is_there(SOURCE / layer, path), (layer, path)
 
 
+def test_contradictions_that_are_cited_are_explained() -> None:
+    number = re.compile(r"\b[AB]-\d\d\b")
+    explained = set(number.findall((ROOT / "docs" / "design" / "sources.md").read_text("utf-8")))
+    folders = (SOURCE, ROOT / "tests")
+    sources = [p for folder in folders for pattern in ("*.py", "*.tsv") for p in folder.rglob(pattern)]
+    assert not {str(p): cited for p in sources if (cited := set(number.findall(p.read_text("utf-8"))) - explained)}
+
+
 def is_there(place: Path, path: str) -> bool:
     return (place / path).exists() or (place / f"{path}.py").exists()
 
