@@ -11,6 +11,7 @@ import pytest
 
 import baton as tvm
 from baton import relax, tir
+from baton._src.runtime.vm.builtins.paged_cache import PagedCache, Row
 from baton.error import DiagnosticError
 from baton.relax.frontend import nn
 from baton.relax.frontend.nn.llm.kv_cache import FlashInferPagedKVCache, PagedKVCache, RopeMode, TIRPagedKVCache
@@ -191,6 +192,20 @@ def test_a_fork_at_the_end_shares_pages_until_one_side_writes(plain: Session) ->
     assert plain.call("attention_kv_cache_get_num_available_pages") == free - 1
     plain.append(_0=1)
     assert plain.call("attention_kv_cache_get_num_available_pages") == free - 1
+
+
+def test_both_sides_of_a_fork_go_on_in_the_last_page() -> None:
+    """Guards the count of pages needed: the last user of a page keeps it, so one copy is enough for two."""
+    cache = PagedCache([4, 4 * PAGE, PAGE, PAGE, 0], [0, 1], (HEADS, SHARED), SIZE, None, "float32")
+    cache.add(0, Row())
+    cache.begin([0], [1])
+    cache.add(1, Row(list(cache.rows[0].pages), 1))
+    cache.add(2, Row())
+    for _ in range(cache.pages.available - 1):
+        cache.begin([2], [PAGE])
+    cache.begin([0, 1], [1, 1])
+    assert cache.pages.available == 0
+    assert cache.rows[0].pages != cache.rows[1].pages
 
 
 @pytest.mark.parametrize("scaling", [None, *SCALINGS[1:]])

@@ -39,6 +39,6 @@ class Pages:
             if self._users[page] == 0:
                 self._free.append(page)
 
-    def is_shared(self, page: int) -> bool:
-        """Whether more than one sequence uses the page."""
-        return self._users[page] > 1
+    def users(self, page: int) -> int:
+        """How many sequences use the page."""
+        return self._users[page]

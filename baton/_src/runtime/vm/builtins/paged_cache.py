@@ -12,6 +12,7 @@ compiler, and each sequence has its own length.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
@@ -120,7 +121,7 @@ class PagedCache:
             raise fail(CODE, message, help="prefill in pieces, or create the cache with a larger prefill_chunk_size")
         trees = self._trees(numbers, counts, parents)
         borders = [(row, -(-(row.length + count) // self.page_size)) for row, count in zip(rows, counts, strict=True)]
-        needed = sum(last - len(row.pages) + self._writes_shared(row) for row, last in borders)
+        needed = sum(last - len(row.pages) for row, last in borders) + self._copies(rows)
         if needed > self.pages.available:
             message = f"{needed} more pages are needed, the cache has {self.pages.available} left"
             raise fail(CODE, message, help="remove sequences, or create the cache with a larger max_total_seq_len")
@@ -185,7 +186,12 @@ class PagedCache:
 
     def _writes_shared(self, row: Row) -> bool:
         """Whether new tokens are written to a page that another sequence uses, too."""
-        return row.length % self.page_size != 0 and self.pages.is_shared(row.pages[-1])
+        return row.length % self.page_size != 0 and self.pages.users(row.pages[-1]) > 1
+
+    def _copies(self, rows: Sequence[Row]) -> int:
+        """How many pages are copied before these sequences go on: the last of a page's users keeps it."""
+        writers = Counter(row.pages[-1] for row in rows if self._writes_shared(row))
+        return sum(min(count, self.pages.users(page) - 1) for page, count in writers.items())
 
     def _own_last_page(self, row: Row) -> None:
         """Copy the page that new tokens go into."""
