@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from baton._src.frontends.graph_builder.language import Arm, State
 from baton._src.frontends.graph_builder.operands import Scalars
+from baton._src.frontends.graph_builder.relax_rewrites import REWRITES
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
@@ -190,7 +191,7 @@ class RelaxGraph:
         return tuple(ShapeVar(f"size_{k}", "int64") for k in range(self.sizes - count, self.sizes))
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
-        return None
+        return REWRITES.get(name)
 
     def finish(
         self, outputs: Sequence[Any], num_input: int | None, wrap: bool | None = None, bind: bool = True

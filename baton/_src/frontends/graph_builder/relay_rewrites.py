@@ -102,9 +102,24 @@ def _pad(g: GraphBuilder, x: Value, pad_value: float = 0.0, **attributes: Any) -
     return g.call_many("nn.pad", x, g.scalar(pad_value, x), **attributes)[0]
 
 
+def _convolution(op: str) -> Callable[..., Value]:
+    """Relay's convolutions say the sizes of their kernel, which patterns and rules ask for."""
+
+    def rewrite(g: GraphBuilder, x: Value, weight: Value, kernel_layout: str, groups: int = 1, **others: Any) -> Value:
+        sizes = dict(zip(kernel_layout, weight.shape or (), strict=False))
+        spatial = [size for axis, size in sizes.items() if axis not in "IO"]
+        if spatial and all(isinstance(size, int) for size in sizes.values()):
+            channels = sizes["O"] * groups if op.endswith("_transpose") else sizes["O"]
+            others |= {"channels": channels, "kernel_size": tuple(spatial)}
+        return g.call_many(op, x, weight, kernel_layout=kernel_layout, groups=groups, **others)[0]
+
+    return rewrite
+
+
 REWRITES: dict[str, Callable[..., Value]] = {
     "matmul": _matmul, "argmax": _arg_extremum("argmax_int32"), "argmin": _arg_extremum("argmin_int32"),
     "nn.gelu": _gelu, "nn.gelu_tanh": _gelu_tanh, "gather_nd": _gather_nd, "scatter_nd": _scatter_nd,
     "triu": _triangle(True), "tril": _triangle(False), "nonzero": _nonzero,
     "nn.pad": _pad,
+    **{op: _convolution(op) for rank in (1, 2, 3) for op in (f"nn.conv{rank}d", f"nn.conv{rank}d_transpose")},
 }  # fmt: skip

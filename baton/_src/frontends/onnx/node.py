@@ -111,6 +111,10 @@ class OnnxNode:
 
     def by_channel(self, x: Value, numbers: Value) -> Value:
         """A vector of one number for each channel of `x` (axis 1), in a shape that goes along with `x`."""
+        return self.graph.reshape(self.of_channels(x, numbers), (1, -1) + (1,) * (x.rank - 2))
+
+    def of_channels(self, x: Value, numbers: Value) -> Value:
+        """A vector, checked to have one number for each channel of `x` (axis 1)."""
         if numbers.rank not in (-1, 1):
             self.fail(f"it has {numbers}, which must be one number for each channel", code="op-shape")
         channels = None if x.shape is None else x.shape[1]
@@ -118,8 +122,8 @@ class OnnxNode:
         if isinstance(channels, int) and isinstance(count, int) and channels != count:
             self.fail(f"it has {count} numbers for {channels} channels", code="op-shape")
         if channels is not None and numbers.rank == 1:
-            numbers = self.graph.of_shape(numbers, (channels,))
-        return self.graph.reshape(numbers, (1, -1) + (1,) * (x.rank - 2))
+            return self.graph.of_shape(numbers, (channels,))
+        return numbers
 
     def rank(self, index: int = 0) -> int:
         """The rank of an operand, which must be known."""

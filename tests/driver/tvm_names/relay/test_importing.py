@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import baton
 from baton import relay
@@ -126,3 +127,28 @@ def test_shapes_slices_and_scalars() -> None:
 def test_other_importers_say_how_a_model_becomes_one_of_onnx(name: str, way: str) -> None:
     with pytest.raises(AttributeError, match=f"baton leaves it out; baton imports ONNX models .*{way}"):
         getattr(relay.frontend, name)
+
+
+def test_imported_layers_have_the_form_that_patterns_of_external_compilers_look_for() -> None:
+    """A convolution says the size of its kernel, and its bias, as that of a linear layer, is a vector."""
+    dp = relay.dataflow_pattern
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 6, 3, groups=2), torch.nn.ConvTranspose2d(6, 4, 3, groups=2))
+    model.append(torch.nn.Flatten(-3)).append(torch.nn.Linear(64, 5))
+    traced = torch.jit.trace(model.eval(), torch.zeros(2, 4, 4, 4))
+    main = relay.transform.InferType()(relay.frontend.from_pytorch(traced, [("x", (2, 4, 4, 4))])[0])["main"]
+    layers = [(main.body, "nn.dense", {"axis": -1}, {})]
+    convolutions = [node for node in _calls(main) if node.op.name == "nn.bias_add" and node.attrs.axis == 1]
+    for name, channels in (("nn.conv2d", 6), ("nn.conv2d_transpose", 4)):
+        of_kernel = {"kernel_size": [3, 3], "channels": channels}
+        layers += [(node, name, {"axis": 1}, of_kernel) for node in convolutions if node.args[0].op.name == name]
+    assert len(layers) == 3
+    for node, name, axis, attributes in layers:
+        layer = dp.is_op(name)(dp.wildcard(), dp.wildcard())
+        layer = layer.has_attr(attributes) if attributes else layer
+        assert dp.is_op("nn.bias_add")(layer, dp.is_var()).has_attr(axis).match(node), name
+
+
+def _calls(function: relay.Function) -> list[relay.Call]:
+    found: list[relay.Call] = []
+    relay.analysis.post_order_visit(function, lambda node: found.append(node) if isinstance(node, relay.Call) else None)
+    return found

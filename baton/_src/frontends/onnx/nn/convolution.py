@@ -20,7 +20,7 @@ def kernel_of(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
 
 
 def _add_bias(node: OnnxNode, x: Value, bias: Value | None) -> Value:
-    return x if bias is None else node.graph.call("add", x, node.by_channel(x, bias))
+    return x if bias is None else node.graph.call("nn.bias_add", x, node.of_channels(x, bias))
 
 
 def conv(node: OnnxNode) -> Value:

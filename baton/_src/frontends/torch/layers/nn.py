@@ -36,10 +36,8 @@ def unbatched(node: AtenNode, found: Value, x: Value) -> Value:
     return found if found.rank == x.rank else node.graph.reshape(found, node.sizes(found)[1:])
 
 
-def _with_bias(node: AtenNode, x: Value, bias: Value | None, rank: int) -> Value:
-    if bias is None:
-        return x
-    return node.graph.call("add", x, node.graph.reshape(bias, (1, -1) + (1,) * rank))
+def _with_bias(node: AtenNode, x: Value, bias: Value | None) -> Value:
+    return x if bias is None else node.graph.call("nn.bias_add", x, bias)
 
 
 def conv(
@@ -54,7 +52,7 @@ def conv(
         f"nn.conv{rank}d", image, weight, strides=spread_over(stride, rank), padding=(*begins, *ends),
         dilation=dilations, groups=groups, data_layout=LAYOUTS[rank][0], kernel_layout=LAYOUTS[rank][1],
     )  # fmt: skip
-    return unbatched(node, _with_bias(node, found, bias, rank), x)
+    return unbatched(node, _with_bias(node, found, bias), x)
 
 
 def _borders(
@@ -85,7 +83,7 @@ def conv_transpose(
         dilation=spread_over(dilation, rank), groups=groups, data_layout=LAYOUTS[rank][0],
         kernel_layout=LAYOUTS[rank][2],
     )  # fmt: skip
-    return unbatched(node, _with_bias(node, found, bias, rank), x)
+    return unbatched(node, _with_bias(node, found, bias), x)
 
 
 def convolution(

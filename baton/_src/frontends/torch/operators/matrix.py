@@ -21,7 +21,9 @@ def linear(node: AtenNode, x: Value, weight: Value, bias: Value | None) -> Value
     """x weightᵀ + bias"""
     g = node.graph
     product = _by_rows(node, x, weight) if weight.rank == 2 else g.call("matmul", x, weight)
-    return product if bias is None else g.call("add", product, bias)
+    if bias is None:
+        return product
+    return g.call("nn.bias_add", product, bias, axis=-1) if bias.rank == 1 else g.call("add", product, bias)
 
 
 def _by_rows(node: AtenNode, x: Value, weight: Value) -> Value:
