@@ -157,14 +157,16 @@ class GraphModuleDebug(GraphModule):
         return self.module.machine.profile("main", *self.module.inputs)
 
 
-def _measured(run: Callable[[], None], tensors: Sequence[AnyArray], *options: int) -> BenchmarkResult:
-    """Measure a node as often as the `options` of `measure` say, and leave what it writes as one run does: it may write
-    over what it reads, so that each further run begins with something else.
+def _measured(
+    run: Callable[[], None], tensors: Sequence[AnyArray], number: int, repeat: int, min_repeat_ms: int
+) -> BenchmarkResult:
+    """Measure a node as often as `measure` is told, and leave what it writes as one run does: it may write over what it
+    reads, so that each further run begins with something else.
     """
     run()
     after = [(tensor, tensor.copy()) for tensor in tensors if tensor.flags.writeable]
     with without_faults():
-        found = measure(run, *options)
+        found = measure(run, number, repeat, min_repeat_ms)
     for tensor, content in after:
         tensor[...] = content
     return found
