@@ -475,3 +475,21 @@ def test_text_of_an_if() -> None:
     text = vm.executable.as_text()
     assert "If " in text
     assert "Goto" in text
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["add", "main.native1"])
+def test_packed_functions_with_names_of_kernels(mode: str, name: str) -> None:
+    """Guards that a packed function is called, not the private kernel or native entry that has its name."""
+    text = """
+@I.ir_module
+class M:
+    @R.function(pure=False)
+    def main(x: R.Tensor((3,), "float32")):
+        y = R.add(x, x)
+        z = R.call_packed("NAME", y, sinfo_args=R.Tensor((3,), "float32"))
+        return R.multiply(z, z)
+"""
+    called = {name.replace(".", "__"): lambda y: NDArray(y.data * 10)}
+    found = machine(text.replace("NAME", name), mode, **called)["main"](np.ones(3, "float32"))
+    assert found.numpy().tolist() == [400, 400, 400]

@@ -285,7 +285,7 @@ class FunctionLowering:
             self.program.demand(callee)
             return self.scope.call_into(callee.name_hint, args)
         if isinstance(callee, ExternFunc):
-            register = self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
+            register = self.scope.call_into(self.program.extern(callee.global_symbol), args)
             return self._claimed(register, call, callee, callee.global_symbol)
         operands = [self.program.builder.vm_state(), self.values.argument(callee), *args]
         return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")

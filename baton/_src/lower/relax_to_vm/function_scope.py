@@ -66,11 +66,11 @@ class FunctionScope:
         self._next += 1
         return self._next - 1
 
-    def call(self, name: str, args: Sequence[Any]) -> None:
+    def call(self, name: str | Operand, args: Sequence[Any]) -> None:
         """A call for its effect."""
         self.builder.emit_call(name, args)
 
-    def call_into(self, name: str, args: Sequence[Any]) -> int:
+    def call_into(self, name: str | Operand, args: Sequence[Any]) -> int:
         """The register of a call's result."""
         register = self.new_register()
         self.builder.emit_call(name, args, self.builder.r(register))
@@ -123,7 +123,7 @@ class FunctionScope:
                 program.demand(expr)
                 return self.builder.f(expr.name_hint)
             case ExternFunc(global_symbol=symbol):
-                return self.builder.f(program.extern_name(symbol))
+                return program.extern(symbol)
             case Constant():
                 return None
             case _:

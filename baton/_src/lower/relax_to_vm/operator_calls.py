@@ -68,7 +68,7 @@ def call_function(values: FunctionValues, callee: Any, args: Sequence[Operand]) 
         values.program.demand(callee)
         return values.scope.call_into(callee.name_hint, args)
     if isinstance(callee, ExternFunc):
-        return values.scope.call_into(values.program.extern_name(callee.global_symbol), args)
+        return values.scope.call_into(values.program.extern(callee.global_symbol), args)
     function = values.argument(callee)
     return values.scope.call_into("vm.builtin.invoke_closure", [values.program.builder.vm_state(), function, *args])
 

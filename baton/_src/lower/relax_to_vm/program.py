@@ -12,7 +12,8 @@ from baton._src.lower.memory_plan import MemoryPlan
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.native_entry import Entry
 from baton._src.relax.check.signatures import prim_func_info
-from baton._src.relax.nodes import Function
+from baton._src.relax.nodes import ExternFunc, Function
+from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.runtime.native.native_plan import NativePlan
@@ -48,7 +49,10 @@ class Program:
     _names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._names.update(v.name_hint for v in self.module.functions)
+        self._own = {v.name_hint for v in self.module.functions}
+        functions = [f for f in self.module.functions.values() if isinstance(f, Function)]
+        packed = (n.global_symbol for f in functions for n in post_order(f.body) if isinstance(n, ExternFunc))
+        self._names.update(self._own, packed)
         self._symbols = {
             str(f.attrs["global_symbol"]): v
             for v, f in self.module.functions.items()
@@ -73,13 +77,13 @@ class Program:
             info = to_value_info(prim_func_info(function), {})
             self.builder.add_function(FunctionEntry("kernel", var.name_hint, info=info))
 
-    def extern_name(self, symbol: str) -> str:
+    def extern(self, symbol: str) -> Operand:
         """The function an ExternFunc names: one of the module with that global symbol, else a packed function."""
         var = self._symbols.get(symbol)
         if var is None:
-            return symbol
+            return self.builder.packed(symbol) if symbol in self._own else self.builder.f(symbol)
         self.demand(var)
-        return var.name_hint
+        return self.builder.f(var.name_hint)
 
     def add_entry(self, entry: Entry, public: bool = False, info: ValueInfo | None = None) -> None:
         """Add a native entry to the program, and its constants to the table of constants."""

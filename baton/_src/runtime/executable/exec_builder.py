@@ -53,6 +53,8 @@ class ExecBuilder:
     def __init__(self) -> None:
         self._functions: list[FunctionEntry] = []
         self._index: dict[str, int] = {}
+        self._packed: dict[str, int] = {}
+        """Packed functions that have the name of another function."""
         self._constants: list[Any] = []
         self._constant_keys: dict[Any, int] = {}
         self._instructions: list[Instruction] = []
@@ -77,6 +79,13 @@ class ExecBuilder:
     def f(self, name: str) -> Operand:
         """The function `name`, as a value."""
         return Operand(OperandKind.FUNCTION, self.function_number(name))
+
+    def packed(self, name: str) -> Operand:
+        """The packed function `name`, which is another one than the program's function of that name."""
+        if name not in self._packed:
+            self._packed[name] = len(self._functions)
+            self._functions.append(FunctionEntry("packed", name))
+        return Operand(OperandKind.FUNCTION, self._packed[name])
 
     def void_arg(self) -> Operand:
         """The destination of results that are not used."""

@@ -101,8 +101,9 @@ class Executable(ModuleFace):
 
     @cached_property
     def function_index(self) -> dict[str, int]:
-        """Where each function is in the table."""
-        return {f.name: i for i, f in enumerate(self.functions)}
+        """Where each function is in the table; the program's own one, if a packed function has its name."""
+        packed = {f.name: i for i, f in enumerate(self.functions) if f.kind == "packed"}
+        return packed | {f.name: i for i, f in enumerate(self.functions) if f.kind != "packed"}
 
     def entry(self, name: str) -> FunctionEntry:
         """The public function called `name`; `DiagnosticError` (`function-missing`)."""

@@ -28,7 +28,7 @@ def verify_executable(
     kernels: Mapping[str, Any],
 ) -> None:
     """Every index points at something, every jump stays inside its function. Errors: `executable-corrupt`."""
-    names = [f.name for f in functions]
+    names = [(f.name, f.kind == "packed") for f in functions]
     if len(set(names)) != len(names):
         raise _broken("two functions have one name")
     for function in functions:
