@@ -183,6 +183,21 @@ def test_layouts() -> None:
         tir.layout("N16c")
 
 
+def test_texts_of_what_is_known_of_integers() -> None:
+    """As TVM prints them: ends in brackets, pieces of indices with the names of their numbers."""
+    x, analyzer = te.var("x"), arith.Analyzer()
+    assert [str(analyzer.const_int_bound(e)) for e in (x % 8, x)] == [
+        "ConstIntBound[0,7]",
+        "ConstIntBound[neg_inf,pos_inf]",
+    ]
+    assert repr(analyzer.modular_set(x * 4 + 1)) == "ModularSet(coeff=4, base=1)"
+    assert str(arith.IntervalSet(0, arith.pos_inf())) == "IntervalSet[0, pos_inf]"
+    (index,) = arith.detect_iter_map([x // 4], {x: tvm.ir.Range(0, 16)}, check_level="surjective").indices
+    piece = "IterSplit(IterMark(x, extent=16), lower_factor=4, extent=4, scale=1)"
+    assert str(index) == repr(index) == f"IterSum([{piece}], 0)"
+    assert str(index.args[0].source) == "IterMark(x, extent=16)"
+
+
 def test_what_arithmetic_says() -> None:
     x, y, n = te.var("x"), te.var("y"), te.var("n")
     assert [str(c) for c in arith.detect_linear_equation(x * 4 + y * n + 7, [x, y])] == ["4", "n", "7"]

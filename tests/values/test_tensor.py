@@ -62,3 +62,9 @@ def test_loops_are_along_the_first_axis() -> None:
     assert [row.numpy().tolist() for row in array([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     with pytest.raises(TypeError):
         list(array(1.0))
+
+
+def test_texts_are_those_of_scripts() -> None:
+    made = array(np.int32([[0, 1, 2]]))
+    assert str(made) == "[[0 1 2]]"
+    assert repr(made) == "<tvm.nd.NDArray shape=(1, 3), cpu(0)>\narray([[0, 1, 2]], dtype=int32)"

@@ -126,7 +126,8 @@ class NDArray:
         return str(self.data)
 
     def __repr__(self) -> str:
-        return f"<NDArray shape={self.shape} {self.dtype} on {self.device}>\n{self.data!r}"
+        """TVM's text."""
+        return f"<tvm.nd.NDArray shape={self.shape}, {self.device}>\n{self.data!r}"
 
 
 def _there(device: Device) -> Device:

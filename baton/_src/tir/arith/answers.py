@@ -20,6 +20,12 @@ class ConstIntBound:
     POS_INF = POS_INF
     NEG_INF = NEG_INF
 
+    def __repr__(self) -> str:
+        """TVM's text."""
+        names = {POS_INF: "pos_inf", NEG_INF: "neg_inf"}
+        low, high = (names.get(end, str(end)) for end in (self.min_value, self.max_value))
+        return f"ConstIntBound[{low},{high}]"
+
 
 @dataclass(frozen=True, slots=True)
 class ModularSet:

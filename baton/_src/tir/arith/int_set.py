@@ -37,6 +37,10 @@ class IntSet:
     min: PrimExpr | None
     max: PrimExpr | None
 
+    def __repr__(self) -> str:
+        """TVM's text."""
+        return f"IntervalSet[{self.min_value}, {self.max_value}]"
+
     @property
     def min_value(self) -> PrimExpr:
         """The least one, or `neg_inf`."""

@@ -19,9 +19,12 @@ from baton._src.values.dtype import DataType
 
 
 class IterMapExpr(PrimExpr):
-    """Base class of indices as maps of iterators."""
+    """Base class of indices as maps of iterators; printed as TVM does."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 @node
@@ -33,6 +36,11 @@ class IterMark(Node):
 
     def __post_init__(self) -> None:
         init_field(self, "extent", literal(self.extent, self.source.dtype))
+
+    def __repr__(self) -> str:
+        return f"IterMark({self.source}, extent={self.extent})"
+
+    __str__ = __repr__
 
 
 @node
@@ -59,6 +67,10 @@ class IterSplitExpr(IterMapExpr):
         for name, number in given.items():
             init_field(self, name, literal(number, self.dtype))
 
+    def __repr__(self) -> str:
+        numbers = f"lower_factor={self.lower_factor}, extent={self.extent}, scale={self.scale}"
+        return f"IterSplit({self.source}, {numbers})"
+
 
 @node
 class IterSumExpr(IterMapExpr):
@@ -71,6 +83,9 @@ class IterSumExpr(IterMapExpr):
         init_field(self, "args", tuple(self.args))
         init_field(self, "base", literal(self.base, self.args[0].dtype if self.args else None))
         init_field(self, "dtype", self.base.dtype)
+
+    def __repr__(self) -> str:
+        return f"IterSum([{', '.join(map(str, self.args))}], {self.base})"
 
 
 class IterMapLevel(enum.IntEnum):
