@@ -73,6 +73,17 @@ def test_what_a_stage_does_not_have_is_refused() -> None:
             wrong()
 
 
+def test_axes_of_threads_and_splits_without_a_number_are_what_scripts_ask_for() -> None:
+    axis = te.thread_axis((0, 8), "threadIdx.x")
+    assert (axis.iter_type, axis.thread_tag) == (tir.IterVar.ThreadIndex, "threadIdx.x")
+    b = te.compute((8,), lambda i: i)
+    with pytest.raises(ValueError, match="either factor or nparts"):
+        te.create_schedule(b.op)[b].split(b.op.axis[0])
+    image, kernel = te.placeholder((1, 3, 8, 8)), te.placeholder((4, 3, 3, 3))
+    with pytest.raises(tvm.DiagnosticError, match="'float32' is no layout of a kernel"):
+        topi.nn.conv2d(image, kernel, 1, 1, 1, "NCHW", "float32")
+
+
 def test_blocks_are_named() -> None:
     a = te.placeholder((8,), name="A")
     b = te.compute((8,), lambda i: a[i] * 2.0, name="B")

@@ -168,7 +168,9 @@ def create_schedule(ops: Any) -> Schedule:
 def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | None = None) -> IterVar:
     """A GPU thread's axis, so that scripts load; binding to it is refused."""
     tag, dom = (dom, None) if isinstance(dom, str) else (tag, dom)
-    return IterVar(domain(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque", tag, span)
+    return IterVar(
+        domain(dom) if isinstance(dom, int) else dom, name or tag or "thread", IterVar.ThreadIndex, tag, span
+    )
 
 
 def _operations(outputs: Sequence[Operation]) -> list[Operation]:

@@ -63,7 +63,7 @@ class Stage(StageFacts):
         """
         del disable_predication
         if (factor is None) == (nparts is None):
-            raise refuse("split takes either factor or nparts")
+            raise fail("schedule", "split takes either factor or nparts", kind=ValueError)
         place = self.place(parent)
         given = operators.convert(factor if factor is not None else nparts)
         if not given.dtype.is_int or (isinstance(given, IntImm) and given.value < 1):

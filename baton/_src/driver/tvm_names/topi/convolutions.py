@@ -10,6 +10,7 @@ from baton._src.driver.tvm_names.topi.parameter_names import with_layouts_as_giv
 from baton._src.driver.tvm_names.topi.tagging import with_tag
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL, both_sides, per_axis
+from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
 from baton._src.tir.operators import floordiv, floormod
@@ -21,7 +22,9 @@ KERNEL_LAYOUTS |= {"NDHWC": "DHWIO"}
 
 def border(padding: Any, kernel: Tensor, layout: str, dilation: Any) -> tuple[int, ...]:
     """A border in numbers: "VALID" is none, "SAME" what keeps extents for a stride of 1, the greater half in front."""
-    letters = SPATIAL[sum(c in "DHW" for c in layout)]
+    letters = SPATIAL.get(sum(c in "DHW" for c in layout))
+    if letters is None:
+        raise fail("layout", f"{layout!r} is no layout of a kernel", help="OIHW and HWIO are")
     if not isinstance(padding, str):
         return both_sides(padding if isinstance(padding, int) else tuple(int(p) for p in padding), len(letters))
     if padding.upper() == "VALID":
