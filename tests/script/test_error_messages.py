@@ -97,7 +97,7 @@ def test_what_only_some_branches_assign_is_told(branches: tuple[str, ...]) -> No
 @pytest.mark.rule("RELAX-SCRIPT-07")
 @pytest.mark.parametrize("last", ["z = R.exp(x)", "R.print(x)", "pass"])
 def test_branches_that_bind_nothing_together_are_unit(last: str) -> None:
-    """Guards programs, and what the printer writes, against a refusal of names that are new in a branch."""
+    """Guards programs against a refusal of names that are new in a branch."""
     lines = ("if R.const(True):", "    y = R.exp(x)", "else:", f"    {last}", "return x")
     found: Any = load(body(*lines).replace("@R.function", "@R.function(pure=False)"))
     chosen = found.body.blocks[0].bindings[0].value
