@@ -49,6 +49,24 @@ def test_parts_of_axes_are_axes_of_their_own() -> None:
     assert made.flop == 2 * N**3
 
 
+def test_texts_of_spaces_are_those_of_scripts() -> None:
+    space = autotvm.ConfigSpace()
+    axes = [space.axis(8), space.axis(4)]
+    space.define_split("tile", axes[0], num_outputs=2)
+    space.define_reorder("order", axes, policy="all")
+    space.define_annotate("marks", axes[1:], policy="try_vec")
+    space.define_knob("unroll", ["no", 1])
+    assert str(space) == (
+        "ConfigSpace (len=32, range_length=32, space_map=\n"
+        "   0 tile: Split(policy=factors, product=8, num_outputs=2) len=4\n"
+        "   1 order: Reorder(policy=all) len=2\n"
+        "   2 marks: Annotate(policy=try_vec) len=2\n"
+        "   3 unroll: OtherOption([no, 1]) len=2\n)"
+    )
+    first = "[('tile', [-1, 1]), ('order', [0, 1]), ('marks', ['none']), ('unroll', no)],None,0"
+    assert str(space.get(0)) == first
+
+
 def test_every_order_computes_the_same() -> None:
     made = task()
     data = np.random.default_rng(0).random((N, N), np.float32)
@@ -103,7 +121,7 @@ def test_configurations_by_number() -> None:
     config = space.get(7)
     assert config.get_flatten_feature().tolist() == [-1, 2, 1]
     assert list(config.get_other_option().values()) == [True]
-    with pytest.raises(ValueError, match="no configuration 12 of 12"):
+    with pytest.raises(IndexError, match="no configuration 12 of 12"):
         space.get(12)
 
 

@@ -82,7 +82,8 @@ class ConfigSpace(Config, Numbering):
         parts, outermost first, for `define_reorder` and `define_annotate`.
         """
         found = split_values(name, axis, policy, num_outputs, max_factor, candidate, no_tail)
-        self._define(name, [one for one in found if filter is None or filter(one)])
+        about = f"Split(policy={policy}, product={VirtualAxis(axis).length}, num_outputs={num_outputs})"
+        self._define(name, [one for one in found if filter is None or filter(one)], about)
         return parts_of(name, num_outputs)
 
     def define_reorder(
@@ -103,7 +104,7 @@ class ConfigSpace(Config, Numbering):
             if policy == "interleave"
             else reorder_values(name, axes, policy, candidate, interval)
         )
-        self._define(name, found)
+        self._define(name, found, f"Reorder(policy={policy})")
         return list(axes)
 
     def define_annotate(
@@ -116,16 +117,16 @@ class ConfigSpace(Config, Numbering):
     ) -> None:
         """Define how axes are annotated, by a policy: unroll, try_unroll, vec, try_vec, try_unroll_vec, candidate."""
         found = annotate_values(name, len(axes), policy, candidate)
-        self._define(name, [one for one in found if filter is None or filter(one)])
+        self._define(name, [one for one in found if filter is None or filter(one)], f"Annotate(policy={policy})")
 
     def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
         """Any values."""
         self._define(name, [OtherOptionEntity(value) for value in candidate])
 
-    def _define(self, name: str, values: Sequence[Entity]) -> None:
+    def _define(self, name: str, values: Sequence[Entity], what: str = "") -> None:
         if not values:
             raise fail("autotvm-knob", f"knob {name!r} has no value", help="its filter or policy leaves none")
-        self.space_map.setdefault(name, KnobValues(values))
+        self.space_map.setdefault(name, KnobValues(values, what))
         self.clear_shared_filter_cache()
 
     def __getitem__(self, name: str) -> Entity:
@@ -153,8 +154,9 @@ class ConfigSpace(Config, Numbering):
         return iter(self.space_map)
 
     def __repr__(self) -> str:
-        lines = [f"  {name}: {len(values)} values, {values[0]!r} ..." for name, values in self.space_map.items()]
-        return "\n".join([f"ConfigSpace (len={len(self)})", *lines])
+        """TVM's text."""
+        knobs = "".join(f"  {n:2d} {name}: {values}\n" for n, (name, values) in enumerate(self.space_map.items()))
+        return f"ConfigSpace (len={len(self)}, range_length={self.range_length}, space_map=\n{knobs})"
 
 
 class ConfigEntity(Config):
@@ -218,7 +220,8 @@ class ConfigEntity(Config):
         return hash(tuple(self.values.items()))
 
     def __repr__(self) -> str:
-        return f"{list(self.values.items())},{self.index}"
+        """TVM's text."""
+        return f"{list(self.values.items())},{self.code_hash},{self.index}"
 
 
 def _known(values: dict[str, Any], name: str) -> Any:

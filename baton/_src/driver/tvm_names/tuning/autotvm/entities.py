@@ -48,9 +48,6 @@ class SplitEntity(Entity):
             found.append(outer)
         return [*found, axis]
 
-    def __repr__(self) -> str:
-        return f"SplitEntity({self.size})"
-
 
 class ReorderEntity(Entity):
     """An order of loops: the place in the definition of each, outermost first."""
@@ -127,6 +124,9 @@ class OtherOptionEntity(Entity):
         if not isinstance(self.val, (int, float)):
             raise fail("autotvm-knob", f"{self.val!r} is not a number, so it has no feature")
         return [float(self.val)]
+
+    def __repr__(self) -> str:
+        return str(self.val)
 
 
 _KINDS: dict[str, Any] = {cls.kind: cls for cls in (SplitEntity, ReorderEntity, AnnotateEntity, OtherOptionEntity)}

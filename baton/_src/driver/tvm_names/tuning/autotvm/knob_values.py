@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from baton._src.driver.tvm_names.tuning.autotvm.entities import (
@@ -45,7 +45,14 @@ def extent_of(var: Any) -> int | None:
 
 
 class KnobValues(list[Entity]):
-    """The values of one knob, in order."""
+    """The values of one knob, in order; `what` says in TVM's words how they were defined."""
+
+    def __init__(self, values: Iterable[Entity], what: str = "") -> None:
+        super().__init__(values)
+        self.what = what
+
+    def __repr__(self) -> str:
+        return f"{self.what or f'OtherOption({list(self)})'} len={len(self)}"
 
     @property
     def entities(self) -> list[Entity]:
