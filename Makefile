@@ -63,13 +63,13 @@ run: $(VENV)/.dev ## Compile a small CNN and read handwritten digits with it
 
 # Two processes; a file's tests stay together, since some share what they compiled, and files that may take long begin
 # first (tests/longest_first.py). Byte code is kept whatever the environment says: tests start many processes, each of which
-# would compile all that it imports. PyTorch may come with gigabytes of CUDA: the tests of its importer are left out, and
+# would compile all that it imports. PyTorch may come with gigabytes of CUDA: the tests that need it are left out, and
 # said to be, where it is not installed.
 test: $(VENV)/.dev ## Run the whole test suite
 	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -m "not fuzz" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-torch: $(VENV)/.torch ## Install PyTorch and test the importer of its programs
-	@$(PY) -m pytest tests/frontends/torch tests/docs tests/face/test_tvm_nn_outside.py $(ARGS)
+test-torch: $(VENV)/.torch ## Install PyTorch and run the tests that need it
+	@$(PY) -m pytest tests/frontends/torch tests/docs $$(grep -rlE 'importorskip\(.torch.\)' --include='*.py' tests) $(ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types and import contracts
 	@$(PY) -m ruff check
