@@ -37,8 +37,8 @@ def compile(
     `params` binds parameters by name; `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic
     dims) that it leaves open. An ONNX file that was compiled before comes from the cache, unless anything that affects
     the outcome has changed. The current PassContext applies, except for its level, which is `opt_level`. `num_threads`:
-    threads of each call (None: all cores). `exec_mode`: "compiled", or "bytecode" to run each kernel call as an instruction
-    of the virtual machine. `keep_stages`: keep the program after every pass, for `Model.stage`.
+    threads of each call (None: all cores). `exec_mode`: "compiled", or "bytecode" to run each kernel call as an
+    instruction of the virtual machine. `keep_stages`: keep the program after every pass, for `Model.stage`.
 
     Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
     """
