@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton._src.ir.traverse import substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.size_polynomial import Atoms, to_polynomial
@@ -95,6 +95,13 @@ def test_polynomials_compare_by_coefficients() -> None:
     assert atoms.covers(large, small)
     assert not atoms.covers(small, large)
     assert to_polynomial(substitute(add(N, N), {N: M})).terms == {(M,): 2}
+
+
+def test_offsets_behind_many_slots_are_short() -> None:
+    """Guards size: an offset named every slot before it, so executables grew with the square of these."""
+    values = [Lifetime("v", multiply(N, literal(4, INT64)), i, 1000) for i in range(500)]
+    assert check_disjoint(values, n=17) == 500 * 128
+    assert len(list(post_order(plan_memory(values).total))) < 12
 
 
 def test_values_of_equal_quotients_share_memory() -> None:

@@ -14,9 +14,7 @@ from collections.abc import Callable, Container, Sequence
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.size_polynomial import Atoms, Polynomial, rounded_up, to_polynomial
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import Var, literal
-from baton._src.tir.operators import add
-from baton._src.values.dtype import INT64
+from baton._src.tir.expr import Var
 
 ALIGNMENT = 64
 """Every value starts at a multiple of this many bytes: a cache line, and the widest vector."""
@@ -198,12 +196,14 @@ def _place_symbolic(
             found.size = size
         found.free_from = value.last + 1
         found.members.append(index)
-    position: PrimExpr = literal(start, INT64)
+    # As polynomials, equal sizes are one term, however many slots have them: each offset is written out by itself.
+    position = to_polynomial(start, atoms)
     for slot in slots:
+        offset = position.to_expr()
         for index in slot.members:
-            offsets[index] = position
-        position = add(position, rounded_up(slot.size, ALIGNMENT))
-    return position if slots else start
+            offsets[index] = offset
+        position = position.plus(to_polynomial(rounded_up(slot.size, ALIGNMENT), atoms))
+    return position.to_expr() if slots else start
 
 
 def _best_slot(free: Sequence[_Slot], size: Polynomial, atoms: Atoms) -> _Slot | None:

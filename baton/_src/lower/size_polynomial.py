@@ -107,6 +107,10 @@ class Polynomial:
 
     terms: Mapping[Monomial, int]
 
+    def plus(self, other: Polynomial) -> Polynomial:
+        """The sum; both have the same `Atoms`."""
+        return Polynomial(_sum(self.terms, other.terms, 1))
+
     def to_expr(self) -> PrimExpr:
         """The polynomial as an int64 expression."""
         total: PrimExpr = literal(0, INT64)
