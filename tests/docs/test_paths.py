@@ -47,6 +47,22 @@ def test_paths(page: Path, there: set[str]) -> None:
     assert not missing(page, there)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links(page: Path) -> None:
+    """Files that a page links to are there, and so are the headings in them."""
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for file, heading in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text):
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        assert not heading or heading in headings(target), f"{file}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """How links name the headings of a page."""
+    lines = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in lines}
+
+
 def test_paths_in_sources(there: set[str]) -> None:
     sources = [p for top in ("baton", "bench", "examples", "tests") for p in (ROOT / top).rglob("*.py")]
     assert not {str(p): names for p in sources if (names := missing(p, there))}
