@@ -31,7 +31,11 @@ def test_other_readers_find_the_parameters_and_no_padding() -> None:
     assert {name for name, _ in safetensors.deserialize(save_param_dict(PARAMS))} == set(PARAMS)
 
 
-@pytest.mark.parametrize("content", [b"", b"junk", b"\xff" * 40, save_param_dict(PARAMS)[:-1]])
+NESTED = (10**6).to_bytes(8, "little") + b"[" * 10**6
+"""A header that no reader of JSON takes, as deep as it is."""
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", b"\xff" * 40, save_param_dict(PARAMS)[:-1], NESTED])
 def test_other_bytes(content: bytes) -> None:
     with pytest.raises(DiagnosticError, match="not saved parameters") as caught:
         load_param_dict(content)

@@ -86,7 +86,7 @@ def read_tensors(data: memoryview) -> dict[str, AnyArray]:
         raise _corrupt("the header of the constants is cut off")
     try:
         header = json.loads(bytes(data[8 : 8 + length]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _corrupt(f"the header of the constants is damaged ({error})") from error
     body = data[8 + length :]
     if not isinstance(header, dict):
