@@ -171,7 +171,7 @@ def _reshape(values: FunctionValues, call: Call) -> int:
 
 
 def _has_wildcard(shape: Any) -> bool:
-    """Whether one dim is -1 (or any is not positive), to be inferred from the number of elements."""
+    """Whether one dim is -1, to be inferred from the number of elements."""
     dims = shape.values if isinstance(shape, ShapeExpr) else ()
     return any(isinstance(d, IntImm) and d.value < 0 for d in dims)
 
