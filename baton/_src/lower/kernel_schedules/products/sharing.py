@@ -121,6 +121,8 @@ def _even_blocks(matrix: Product, most_rows: int, threads: int) -> PrimExpr:
     worth = ops.floordiv(work, i64(16 * thread_work() // 2))
     few = ops.max(ops.min(i64(threads), ops.min(ops.floordiv(rows, i64(LEAST_BLOCK_ROWS)), worth)), i64(1))
     many = ops.multiply(ops.floordiv(ops.add(rows, ops.subtract(each, i64(1))), each), i64(threads))
+    if matrix.least_rows > 1:  # there are no lower tiles
+        many = ops.min(many, ops.floordiv(rows, i64(matrix.least_rows)))
     if size is not None:
         return few if size <= most_rows else many
     return where(tir.LE(rows, i64(most_rows)), few, many)
