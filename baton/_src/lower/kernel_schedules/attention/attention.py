@@ -12,6 +12,7 @@ symbolic; head sizes must be numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from baton._src.ir.expr import Op, PrimExpr
@@ -53,6 +54,8 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
     if len(stages) != len(kernel.stages) or not 6 <= len(stages) <= 7:
         return Declined("not the stages of attention")
     scores, *middle, top, powers, total, weighed, result = stages
+    if any(s.buffer not in kernel.local for s in stages[:-1]):
+        return Declined("what is computed in between is a result, too")
     masked = middle[0] if middle else scores
     if not _is_product(weighed):
         total, weighed = weighed, total
@@ -63,6 +66,8 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
         return Declined("what happens to the scores is not elementwise")
     if not (_folds(top, masked, tir.Max) and _folds(total, powers, tir.Add) and _is_power(powers, masked, top)):
         return Declined("no softmax over the last axis")
+    if not _starts_at_zero(total):
+        return Declined("the total begins with a number of its own")
     return _roles(scores, masked, total, powers, weighed, result)
 
 
@@ -70,8 +75,11 @@ def _is_product(stage: Stage) -> bool:
     value = stage.value
     if stage.combiner is not tir.Add or len(stage.reduce) != 1 or not isinstance(value, tir.Mul):
         return False
-    zero = isinstance(stage.init, (tir.FloatImm, tir.IntImm)) and stage.init.value == 0
-    return zero and is_simple(value.a) and is_simple(value.b)
+    return _starts_at_zero(stage) and is_simple(value.a) and is_simple(value.b)
+
+
+def _starts_at_zero(stage: Stage) -> bool:
+    return stage.init is not None and _is_number(stage.init, 0)
 
 
 def _is_pointwise(stage: Stage, source: Stage) -> bool:
@@ -126,6 +134,7 @@ def _roles(
         not len(by_var) == len(place) == len(scores.spatial)
         or len(rest) != 1
         or by_var.get(weighed.reduce[0].var) is not key
+        or not _same_extents(by_var, weighed)
     ):
         return Declined("the weights are not read along the keys")
     column = rest[0]
@@ -144,6 +153,12 @@ def _roles(
     if not _divides(result, weighed, total, weights):
         return Declined("the result is not divided by the total")
     return Attention(scores, masked, batch, row, key, inner, query, keys, value, place, weighed, column, result)
+
+
+def _same_extents(by_var: Mapping[tir.Var, Axis], weighed: Stage) -> bool:
+    """Whether the second product goes over all weights."""
+    own = (a for a in (*weighed.spatial, *weighed.reduce) if a.var in by_var)
+    return all(same(a.extent, by_var[a.var].extent) for a in own)
 
 
 def _holds(value: PrimExpr, load: tir.BufferLoad) -> bool:

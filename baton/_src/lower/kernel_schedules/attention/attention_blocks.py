@@ -134,7 +134,7 @@ def _cleared(block: Block, count: PrimExpr, member: PrimExpr) -> st.Stmt:
     lane, at, other = index_var("v"), index_var("i"), index_var("v")
     begin = ops.multiply(member, i64(block.rows))
     width = constant(block.sums.shape[1]) or 1
-    lowest, zero = tir.literal(LOWEST[dtype.bits], dtype), ops.const(0, dtype)
+    lowest, zero = tir.literal(LOWEST[dtype], dtype), ops.const(0, dtype)
     place = (ops.add(begin, lane),)
     heads = sequence(st.BufferStore(block.tops, lowest, place), st.BufferStore(block.totals, zero, place))
     sums = loop(other, width, st.BufferStore(block.sums, zero, (ops.add(begin, at), other)), VECTORIZED)

@@ -28,14 +28,17 @@ from baton._src.tir.intrinsics import intrinsic
 
 SIDE_BY_SIDE = 8
 """Vectors of powers that are computed together: more do not stay in registers."""
-LOWEST = {16: -65504.0, 32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
-"""The least number by the bits of a float: where maxima begin, as -inf less -inf were NaN."""
+LOWEST = {
+    "float16": -65504.0, "bfloat16": -3.3895313892515355e38,
+    "float32": -3.4028234663852886e38, "float64": -1.7976931348623157e308,
+}  # fmt: skip
+"""The least number of a float: where maxima begin, as -inf less -inf were NaN."""
 
 
 def softmax(block: Block, rows: int, local: PrimExpr) -> st.Stmt:
     """Powers in place of scores; the rows' sums, and by how much earlier ones shrink."""
     dtype = block.strip.dtype
-    lowest, nought = tir.literal(LOWEST[dtype.bits], dtype), ops.const(0, dtype)
+    lowest, nought = tir.literal(LOWEST[dtype], dtype), ops.const(0, dtype)
 
     def top(row: PrimExpr) -> PrimExpr:
         return tir.BufferLoad(block.top, (row,))
