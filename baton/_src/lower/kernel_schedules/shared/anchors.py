@@ -61,6 +61,8 @@ def find_anchor(kernel: Kernel, wanted: Callable[[Stage], bool]) -> Anchored | N
 def _is_pointwise(reader: Stage, stage: Stage) -> bool:
     if reader.reduce or len(reader.spatial) != len(stage.spatial):
         return False
+    if reader.buffer in stage.reads:
+        return False  # it is written when all sums are there
     if not all(same(a.extent, b.extent) for a, b in zip(reader.spatial, stage.spatial)):
         return False
     uses = [load for load in reader.loads if load.buffer is stage.buffer]
