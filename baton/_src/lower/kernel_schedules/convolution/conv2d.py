@@ -18,6 +18,7 @@ from dataclasses import replace
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
+from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
@@ -27,7 +28,7 @@ from baton._src.lower.kernel_schedules.convolution.packed_lines import pack_line
 from baton._src.lower.kernel_schedules.products.matmul import packed_product
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, joined, merge_pair
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, joined, merge_pair, same
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
@@ -36,7 +37,6 @@ from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kern
 from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
-from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
@@ -122,6 +122,9 @@ def roles_of(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] 
         channel = next((a for a in stage.spatial if a.var is indices[lead - 1]), None) if lead > 0 else None
         if channel is None or not all(i is v for i, v in zip(indices[lead:], window)):
             continue
+        dims = load_of(weight).buffer.shape[lead + 1 :]
+        if not all(same(dim, a.extent) for dim, a in zip(dims, stage.reduce[1:])):
+            continue  # part of a larger weight: what is summed over does not lie side by side
         if lead > 2 or (lead == 2 and indices[0] is not stage.spatial[stage.spatial.index(channel) - 1].var):
             continue  # in front of the output channel there may only be its group
         place = stage.spatial.index(channel)
@@ -186,9 +189,8 @@ def _as_product(
     lead = len(indices) - len(stage.reduce)
     for _ in stage.reduce[1:]:
         flat = joined(flat, lead)
-    left: PrimExpr = tir.BufferLoad(flat, (*indices[:lead], k.var))
-    if weight.dtype != left.dtype:
-        left = ops.cast(weight.dtype, left)
+    whole_row = tir.BufferLoad(flat, (*indices[:lead], k.var))
+    left: PrimExpr = rewrite(weight, lambda node: whole_row if isinstance(node, tir.BufferLoad) else None)
     buffer = stage.buffer
     for _ in points[1:]:
         buffer = joined(buffer, place + 1)

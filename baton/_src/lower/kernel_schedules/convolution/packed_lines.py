@@ -42,7 +42,7 @@ def pack_lines(
     seen: tuple[Window, ...],
 ) -> st.Stmt:
     """panel[k, v] = the input that output point start + v sees through k; zeros beyond the last point."""
-    if is_simple(data) and load_of(data).dtype == panel.dtype:
+    if data.dtype != panel.dtype and is_simple(data) and load_of(data).dtype == panel.dtype:
         data = load_of(data)  # packed as it lies, whatever the product makes of it
     length = as_int64(points[-1].extent)
     total = product([a.extent for a in points])

@@ -17,7 +17,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
 )
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import depends
-from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
+from baton._src.lower.kernel_schedules.shared.factors import is_converted_once, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     constant,
@@ -81,7 +81,7 @@ def plan_words(func: PrimFunc, target: Target, ahead: bool = False) -> WordPlan 
 def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> WordPlan | Declined:
     stage = matrix.stage
     assert isinstance(stage.value, tir.Mul)
-    if not (is_simple(stage.value.a) and is_simple(stage.value.b)):
+    if not (is_converted_once(stage.value.a) and is_converted_once(stage.value.b)):
         return Declined("a factor is computed, not loaded")
     dtypes = [load_of(f).dtype for f in (stage.value.a, stage.value.b)]
     left = load_of(matrix.left)

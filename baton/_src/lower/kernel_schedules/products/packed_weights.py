@@ -9,7 +9,7 @@ from baton._src.lower.kernel_schedules.products.last_columns import last_columns
 from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, panel_prefetches
 from baton._src.lower.kernel_schedules.products.product_tiles import shape_for
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
-from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.factors import is_converted_once, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     constant,
@@ -64,7 +64,7 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     first, second = load.indices
     if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
         return None
-    if load.buffer.dtype not in (matrix.stage.buffer.dtype, *HALVES):
+    if load.buffer.dtype not in (matrix.stage.buffer.dtype, *HALVES) or not is_converted_once(matrix.right):
         return None
     shape = shape_for(merged_rows(matrix), target)
     width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
@@ -73,7 +73,7 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
 
 def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
     """The width of the panels if a factor is read from packed panels; else 0."""
-    if load is None:
+    if load is None or not is_converted_once(load):
         return None
     load = load_of(load)
     if len(load.indices) != 3:

@@ -16,6 +16,11 @@ def is_simple(value: PrimExpr) -> bool:
     return isinstance(value, tir.BufferLoad)
 
 
+def is_converted_once(value: PrimExpr) -> bool:
+    """Whether a factor is one loaded element, or a single conversion of it: what it is loaded as tells its value."""
+    return isinstance(value.value if isinstance(value, tir.Cast) else value, tir.BufferLoad)
+
+
 def load_of(value: PrimExpr) -> tir.BufferLoad:
     """The load of a simple factor."""
     while isinstance(value, tir.Cast):

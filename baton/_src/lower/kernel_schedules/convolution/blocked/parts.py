@@ -12,7 +12,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
-from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
+from baton._src.lower.kernel_schedules.shared.factors import is_converted_once, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -114,13 +114,12 @@ def _read(anchored: Anchored) -> BlockedConv | Declined:
     lane, columns = stage.spatial[-1], stage.spatial[-2]
     places = (columns,) if merged is not None else (stage.spatial[-3], columns)
     for weight, data in ((stage.value.b, stage.value.a), (stage.value.a, stage.value.b)):
-        if not is_simple(weight) or any(depends(weight, a.var) for a in places):
+        if not is_converted_once(weight) or any(depends(weight, a.var) for a in places):
             continue
         words = _has_words(stage, load_of(weight))
         if load_of(weight).buffer.strides or not (words or load_of(weight).indices[-1] is lane.var):
             continue
-        while isinstance(data, tir.Cast):  # the steps of a tile convert what they load
-            data = data.value
+        data = data.value if isinstance(data, tir.Cast) else data  # the steps of a tile convert what they load
         found = read_windows(stage, data, places, symbolic=True)
         if found is None:
             continue
