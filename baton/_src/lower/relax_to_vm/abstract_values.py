@@ -30,7 +30,6 @@ class Fields:
     """A tuple whose fields are known separately; it is built at run time only where it is needed as a whole."""
 
     fields: tuple[Value, ...]
-    register: int | None = None
 
 
 @dataclass(eq=False, slots=True)
