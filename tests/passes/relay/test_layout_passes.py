@@ -69,6 +69,26 @@ def test_channels_last_through_a_pooling() -> None:
     assert names(after).count("layout_transform") == 5
 
 
+@pytest.mark.parametrize("batch", ["1", "?"])
+def test_default_layouts_of_kernels_are_those_of_tvm(batch: str) -> None:
+    """Of depthwise convolutions with channels last, and of transposed ones with channels first."""
+    params = (
+        f"%x: Tensor[({batch}, 4, 8, 8), float32], %w: Tensor[(4, 1, 3, 3), float32], %v: Tensor[(4, 2, 3, 3), float32]"
+    )
+    depthwise = "nn.conv2d(%x, %w, groups=4, channels=4, kernel_size=[3, 3])"
+    before = main(params, f"nn.conv2d_transpose({depthwise}, %v, channels=2, kernel_size=[3, 3])")
+    layouts = {"NHWC": ["HWOI", "HWIO"], "NCHW": ["OIHW", "IOHW"]}
+    module = before
+    for data, kernels in layouts.items():
+        wanted = {name: [data, "default"] for name in ("nn.conv2d", "nn.conv2d_transpose")}
+        with PassContext(opt_level=3):
+            module = Sequential([ConvertLayout(wanted)])(module)
+        found = [n.attrs.kernel_layout for n in walk(module["main"]) if isinstance(n, Call) and "conv2d" in n.op.name]
+        assert found == kernels
+        if batch == "1":
+            check_same(before, module)
+
+
 def test_what_does_not_divide_stays() -> None:
     params = "%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(6, 3, 3, 3), float32]"
     after = AlterOpLayout({"nn.conv2d": ["NCHW4c"]})(main(params, "nn.conv2d(%x, %w, kernel_size=[3, 3])"))

@@ -168,12 +168,23 @@ def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:
         return None
     changes: dict[str, Any] = {facet.data: target}
     if facet.kernel is not None:
-        changes[facet.kernel] = (
-            wanted[1] if len(wanted) > 1 and wanted[1] != "default" else _KERNEL_OF.get(target, kernel)
-        )
+        chosen = wanted[1] if len(wanted) > 1 else "default"
+        changes[facet.kernel] = _default_kernel(call, target, data, kernel or "") if chosen == "default" else chosen
     if facet.out is not None and getattr(call.attrs, facet.out):
         changes[facet.out] = target
     return call.with_fields(attrs=replace(call.attrs, **changes))
+
+
+def _default_kernel(call: Call, target: str, data: str, kernel: str) -> str:
+    """The kernel layout that TVM has for data in the layout `target`; `data` and `kernel` are the present ones."""
+    if target == "NCHW" and call.op.name.endswith("conv2d_transpose"):
+        return "IOHW"
+    if target == "NHWC" and call.op.name in ("nn.conv2d", "qnn.conv2d") and data.isalpha() and kernel.isalpha():
+        inputs = call.args[0].checked_type.shape[data.index("C")]
+        outputs = call.args[1].checked_type.shape[kernel.index("O")]
+        if getattr(inputs, "value", None) == getattr(outputs, "value", None) == call.attrs.groups:
+            return "HWOI"  # depthwise
+    return _KERNEL_OF.get(target, kernel)
 
 
 def _blocked_convolution(call: Call, data: str, kernel: str, order: str, block: int) -> Call | None:
