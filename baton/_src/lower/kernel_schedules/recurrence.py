@@ -18,7 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.products.packed_streams import streaming_grain
-from baton._src.lower.kernel_schedules.products.packed_weights import Weight
+from baton._src.lower.kernel_schedules.products.packed_weights import Weight, is_whole
 from baton._src.lower.kernel_schedules.recurrence_parts import Part, find_recurrence, gate_of_load
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -66,7 +66,7 @@ def packable_gates(func: PrimFunc, target: Target) -> Weight | None:
     inputs = [func.buffer_map.get(p) for p in func.params]
     for part in found.parts if found is not None else ():
         load = load_of(part.right)
-        plain = len(load.indices) == 2 and load.indices[0] is part.k.var and load.indices[1] is part.columns.var
+        plain = is_whole(load, part.k, part.columns) and load.indices[0] is part.k.var
         if plain and load.buffer in inputs:
             width = _lanes(part, target) * _vectors(part, target)
             return Weight(inputs.index(load.buffer), load.buffer, load, False, width, part.gates)

@@ -10,7 +10,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
 from baton._src.lower.kernel_schedules.products.dots import BFLOAT16, INT8, Dot, dot_instruction
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
-from baton._src.lower.kernel_schedules.products.packed_weights import Weight
+from baton._src.lower.kernel_schedules.products.packed_weights import Weight, is_whole
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     rows_in_place,
@@ -147,8 +147,7 @@ def packable_words(func: PrimFunc, target: Target) -> Weight | None:
     inputs = [func.buffer_map.get(p) for p in func.params]
     if load.buffer not in inputs or len(load.indices) != 2:
         return None
-    first, second = load.indices
-    if (first, second) not in ((k.var, columns.var), (columns.var, k.var)):
+    if not is_whole(load, k, columns):
         return None
     place = inputs.index(load.buffer)
-    return Weight(place, load.buffer, load, first is columns.var, plan.width, group=plan.dot.group)
+    return Weight(place, load.buffer, load, load.indices[0] is columns.var, plan.width, group=plan.dot.group)

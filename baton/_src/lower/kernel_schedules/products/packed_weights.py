@@ -15,7 +15,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     constant,
     i64,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, read_kernel
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -61,14 +61,21 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     size = matrix.columns.size
     if load.buffer not in inputs or len(load.indices) != 2 or size is None or matrix.k.size is None:
         return None
-    first, second = load.indices
-    if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
+    if not is_whole(load, matrix.k, matrix.columns):
         return None
     if load.buffer.dtype not in (matrix.stage.buffer.dtype, *HALVES) or not is_converted_once(matrix.right):
         return None
     shape = shape_for(merged_rows(matrix), target)
     width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
-    return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
+    return Weight(inputs.index(load.buffer), load.buffer, load, load.indices[0] is matrix.columns.var, width)
+
+
+def is_whole(load: tir.BufferLoad, *axes: Axis) -> bool:
+    """Whether a load goes over all of its buffer, by the axes in some order."""
+    sizes: dict[PrimExpr, int | None] = {a.var: a.size for a in axes}
+    if len(load.indices) != len(axes) or set(load.indices) != set(sizes):
+        return False
+    return all(sizes[index] == constant(dim) for index, dim in zip(load.indices, load.buffer.shape))
 
 
 def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:

@@ -39,6 +39,7 @@ from baton._src.lower.kernel_schedules.products.sharing import (
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.anchors import find_anchor
+from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     allocated,
@@ -69,8 +70,10 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     matrix = find_product(kernel)
     width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
-    if matrix is None or width is None:
+    if matrix is None or matrix.right is None or width is None:
         return Declined("no product with packed weights")
+    if constant(load_of(matrix.right).buffer.shape[1]) != matrix.k.size:
+        return Declined("sums over a part of packed weights")
     lanes = tile_shape(target, matrix.stage.buffer.dtype).lanes
     if width % lanes:
         return Declined(f"panels of {width} columns, which a program has packed itself, are not whole vectors")
