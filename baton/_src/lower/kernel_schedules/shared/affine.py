@@ -19,8 +19,8 @@ def coefficient(expr: PrimExpr, var: tir.Var) -> int | None:
     match expr:
         case tir.Var():
             return int(expr is var)
-        case tir.Cast(value=value):
-            return coefficient(value, var)
+        case tir.Cast(value=value) if not expr.dtype.is_bool and expr.dtype.bits >= 32:
+            return coefficient(value, var)  # places fit into 32 bits where a program says so; less may wrap
         case tir.Add(a=a, b=b) | tir.Sub(a=a, b=b):
             first, second = coefficient(a, var), coefficient(b, var)
             if first is None or second is None:
@@ -59,6 +59,14 @@ def step(load: tir.BufferLoad, axis: Axis) -> int | None:
         total += move * (scale or 0)
         scale = scale * size.value if scale is not None and isinstance(size, tir.IntImm) else None
     return total
+
+
+def known_step(load: tir.BufferLoad, axis: Axis) -> int | None:
+    """`step`, but None where it depends on a symbolic size: for computing addresses."""
+    moves = [coefficient(index, axis.var) for index in load.indices]
+    using = next((n for n, move in enumerate(moves) if move != 0), len(moves))
+    known = all(isinstance(dim, tir.IntImm) for dim in load.buffer.shape[using + 1 :])
+    return step(load, axis) if known else None
 
 
 def same(a: PrimExpr, b: PrimExpr) -> bool:

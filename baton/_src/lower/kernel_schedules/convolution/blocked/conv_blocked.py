@@ -58,8 +58,9 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     if isinstance(found, Declined):
         return found
     kernel, conv = found
-    if not conv.anchored.stage.buffer.dtype.is_float and not conv.is_depthwise and _dot(conv, target) is None:
-        return Declined("sums of integers, but not of words that an instruction takes")
+    is_float = conv.anchored.stage.buffer.dtype.is_float
+    if (conv.words or not is_float) and not conv.is_depthwise and _dot(conv, target) is None:
+        return Declined("sums of integers or of words, but not such that an instruction takes")
     border = border_of(conv)
     if isinstance(border, Declined):
         return border

@@ -8,6 +8,7 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked.depthwise import taps_at_once
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv
 from baton._src.lower.kernel_schedules.convolution.blocked.tiles import widths_of
+from baton._src.lower.kernel_schedules.shared.affine import known_step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, product
 
@@ -104,6 +105,8 @@ def _may_share(conv: BlockedConv, count: int) -> bool:
     size, alike = conv.blocks.size, conv.alike
     if count == 1:
         return True
+    if known_step(load_of(conv.weight), conv.blocks) is None:
+        return False  # blocks of weights of a symbolic size
     return size is not None and size % count == 0 and not conv.is_depthwise and (alike is None or alike % count == 0)
 
 

@@ -158,6 +158,8 @@ class Stream:
         steps = []
         for axis in axes:
             found = 0 if axis is None else step(load, axis)
+            if axis is conv.blocks and found is None:
+                found = 0  # a tile of one block (`shapes`), whose place is in the address
             assert found is not None
             steps.append(found)
         buffer = load.buffer

@@ -34,7 +34,7 @@ from baton._src.lower.kernel_schedules.convolution.unpacked.tasks import (
     steps_of,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, known_step, step
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -128,7 +128,7 @@ def _read(anchored: Anchored) -> UnpackedConv | Declined:
             continue
         lead = stage.spatial[: len(stage.spatial) - len(points)]
         rows = [a for a in lead if depends(weight, a.var) and not depends(data, a.var)]
-        if len(rows) > 1 or any(a.size is None for a in rows):
+        if len(rows) > 1 or any(a.size is None or known_step(weight, a) is None for a in rows):
             continue
         lines, row, pitch = points[-2] if len(points) > 1 else None, rows[0] if rows else None, data.buffer.shape[-1]
         assert isinstance(pitch, tir.IntImm)

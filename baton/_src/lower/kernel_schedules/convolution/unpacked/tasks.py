@@ -12,7 +12,7 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
-from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, known_step, step
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.support.dataclass import dataclass
@@ -126,7 +126,7 @@ def lines_tap(conv: UnpackedConv) -> tuple[Axis, int] | None:
     for axis in conv.reduce[1:]:
         using = [index for index in conv.data.indices if depends(index, axis.var)]
         apart = coefficient(using[0], axis.var) if len(using) == 1 and depends(using[0], line) else None
-        if apart and apart > 0 and axis.size is not None and axis.size > 1 and step(conv.weight, axis) is not None:
+        if apart and apart > 0 and (axis.size or 0) > 1 and known_step(conv.weight, axis) is not None:
             return axis, apart
     return None
 
@@ -184,7 +184,7 @@ def taps_sharing(conv: UnpackedConv, rows: int, lanes: int) -> int:
     taps = conv.reduce[-1]
     if rows > 1 or conv.phases or taps.size is None or not lanes < taps.size <= LONG_WINDOW * lanes:
         return 1
-    if step(conv.data, taps) != 1 or step(conv.weight, taps) is None:
+    if step(conv.data, taps) != 1 or known_step(conv.weight, taps) is None:
         return 1
     return min(MOST_SHARING, -(-taps.size // lanes))
 
