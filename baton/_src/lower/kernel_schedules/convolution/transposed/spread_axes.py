@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.conv_window import Terms, bordered, linear
-from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, known_step, step
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -102,17 +102,15 @@ def _spreads(
         return None
     if not all(_is_known(c, known, axes) for c in conditions):
         return None
+    if not all(s.stride == 1 or any(_is_multiple(c, s, terms, axes) for c in conditions) for _, s, terms in known):
+        return None  # repeated instead of spread
     return found if _mirrored(stage, found, weight) else None
 
 
 def _is_known(condition: PrimExpr, known: Sequence[tuple[PrimExpr, Spread, Terms]], axes: tuple[Axis, ...]) -> bool:
     """Whether a condition says that a place is inside its dim, or a multiple of the stride."""
     if isinstance(condition, tir.EQ):
-        inner = condition.a
-        if not (isinstance(inner, tir.FloorMod) and isinstance(inner.b, tir.IntImm)) or not _is_zero(condition.b):
-            return False
-        place = linear(inner.a, axes)
-        return any(place == (terms, -s.begin) and inner.b.value == s.stride for _, s, terms in known)
+        return any(_is_multiple(condition, s, terms, axes) for _, s, terms in known)
     if not isinstance(condition, (tir.GE, tir.LT)):
         return False
     place = linear(ops.subtract(condition.a, condition.b), axes)
@@ -125,6 +123,14 @@ def _is_known(condition: PrimExpr, known: Sequence[tuple[PrimExpr, Spread, Terms
             return place[1] == -s.begin
         return (s.extent - 1) * s.stride < -s.begin - place[1] <= s.extent * s.stride
     return False
+
+
+def _is_multiple(condition: PrimExpr, spread: Spread, terms: Terms, axes: tuple[Axis, ...]) -> bool:
+    """Whether a condition says that a place is a multiple of the stride."""
+    inner = condition.a if isinstance(condition, tir.EQ) and _is_zero(condition.b) else None
+    if not (isinstance(inner, tir.FloorMod) and isinstance(inner.b, tir.IntImm)):
+        return False
+    return linear(inner.a, axes) == (terms, -spread.begin) and inner.b.value == spread.stride
 
 
 def _is_zero(value: PrimExpr) -> bool:
@@ -144,4 +150,4 @@ def _mirrored(stage: Stage, spreads: list[Spread], weight: tir.BufferLoad) -> bo
             return False
     lead = stage.spatial[: -len(spreads)]
     others = [a for a in stage.reduce if all(a is not s.tap for s in spreads)]
-    return all(step(weight, a) is not None for a in (*lead, *others))
+    return all(known_step(weight, a) is not None for a in lead) and all(step(weight, a) is not None for a in others)
