@@ -11,7 +11,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rewrite
-from baton._src.lower.kernel_schedules.shared.affine import depends
+from baton._src.lower.kernel_schedules.shared.affine import depends, same
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.tir import expr as tir
@@ -70,16 +70,17 @@ def _apart(stage: Stage, place: int, size: int) -> Stage:
     dtype = axis.var.dtype
     outer = Axis(tir.Var("g", dtype), tir.IntImm(dtype, axis.size // size))
     inner = Axis(tir.Var(axis.var.name, dtype), tir.IntImm(dtype, size))
-    buffers: dict[Buffer, Buffer] = {}
+    buffers: dict[tuple[Buffer, int], Buffer] = {}
 
     def rule(node: Any) -> Any:
         if isinstance(node, tir.BufferLoad) and any(i is axis.var for i in node.indices) and not node.buffer.strides:
             at = next(n for n, i in enumerate(node.indices) if i is axis.var)
-            if node.buffer not in buffers:
-                buffers[node.buffer] = split_dim(node.buffer, at, size)
-            return tir.BufferLoad(
-                buffers[node.buffer], (*node.indices[:at], outer.var, inner.var, *node.indices[at + 1 :])
-            )
+            if not same(node.buffer.shape[at], axis.extent):
+                return None  # a part of a dim, which may have no whole number of groups
+            if (node.buffer, at) not in buffers:
+                buffers[node.buffer, at] = split_dim(node.buffer, at, size)
+            indices = (*node.indices[:at], outer.var, inner.var, *node.indices[at + 1 :])
+            return tir.BufferLoad(buffers[node.buffer, at], indices)
         return None
 
     value = rewrite(_divided(stage.value, axis.var, size, outer.var), rule)
