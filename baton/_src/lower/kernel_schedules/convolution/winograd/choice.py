@@ -13,10 +13,12 @@ from baton._src.lower.kernel_schedules.convolution.blocked.shapes import MOST_BL
 from baton._src.lower.kernel_schedules.convolution.winograd.numbers import TAPS, TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.convolution.winograd.plan import Sizes, Winograd, transformed_weight
 from baton._src.lower.kernel_schedules.convolution.winograd.winograd import emit
+from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
@@ -69,13 +71,16 @@ def candidate(func: PrimFunc) -> Candidate | Declined:
     if len(conv.channels) != 2 or any(a.size is None for a in (*conv.channels, conv.blocks)):
         return Declined("channels are not of known size, in blocks")
     weight, stage = conv.weight, conv.anchored.stage
+    if stage.init is None or not ops.is_const(stage.init, 0):
+        return Declined("sums do not begin at 0")
     if not isinstance(weight, tir.BufferLoad) or weight.dtype != "float32" or conv.data.dtype != weight.dtype:
         return Declined("not all float32")
     taps = tuple(w.tap.var for w in windows if w.tap is not None)
     outer, inner = (a.var for a in conv.channels)
     if weight.indices != (conv.blocks.var, outer, *taps, inner, conv.lane.var):
         return Declined("the weight's layout is not (O, I, 3, 3, i, o)")
-    if (*conv.data.indices[:2], conv.data.indices[4]) != (stage.spatial[0].var, outer, inner):
+    turned = conv.rows is None or not depends(conv.data.indices[2], conv.rows.axis.var)
+    if turned or (*conv.data.indices[:2], conv.data.indices[4]) != (stage.spatial[0].var, outer, inner):
         return Declined("the data's layout is not (N, C, H, W, c)")
     inputs = [func.buffer_map.get(p) for p in func.params]
     if weight.buffer not in inputs:
