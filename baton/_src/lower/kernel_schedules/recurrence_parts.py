@@ -20,6 +20,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 
 
@@ -85,8 +86,9 @@ def find_recurrence(kernel: Kernel) -> Recurrence | None:
     for place, item in enumerate(statements):
         if isinstance(item, st.For) and isinstance(item.body, st.SeqStmt):
             parts = _read_parts(item.body.seq)
-            if parts is not None:
-                return Recurrence(statements[:place], item, parts, statements[place + 1 :])
+            before, after = statements[:place], statements[place + 1 :]
+            if parts is not None and _sums_are_read_by_updates_only(parts, (*before, *after)):
+                return Recurrence(before, item, parts, after)
     return None
 
 
@@ -99,11 +101,45 @@ def _read_parts(statements: tuple[st.Stmt, ...]) -> tuple[Part, ...] | None:
     if len(parts) < len(found) or not parts:
         return None
     all_sums = {p.sums for p in parts}
+    if not all(map(_blocks_are_apart, parts)):
+        return None
     for part in parts:
         loads = [n for s in part.stores for n in _loads(s) if n.buffer in all_sums]
         if not all(n.buffer is part.sums and gate_of_load(n, part) is not None for n in loads):
             return None
     return tuple(parts)
+
+
+def _sums_are_read_by_updates_only(parts: tuple[Part, ...], around: tuple[st.Stmt, ...]) -> bool:
+    """Whether nothing misses sums that stay in registers."""
+    kept = {p.sums.data for p in parts}
+    factors = [factor for part in parts for factor in (part.left, part.right)]
+    others = [load for item in (*around, *factors) for load in _loads(item)]
+    return not any(n.buffer.data in kept for n in others)
+
+
+def _blocks_are_apart(part: Part) -> bool:
+    """Whether no block of units reads, in its product or update, what another one stores."""
+    for store in part.stores:
+        memory = store.buffer.data
+        factors = [n for factor in (part.left, part.right) for n in _loads(factor) if n.buffer.data is memory]
+        own = [n for s in part.stores for n in _loads(s.value) if n.buffer.data is memory]
+        own = [n for n in own if not structural_equal(n.indices, store.indices)]
+        if not all(any(map(_differ, n.indices, store.indices)) for n in (*factors, *own)):
+            return False
+    return True
+
+
+def _differ(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two indices are never the same: t % 2 and (t + 1) % 2, say."""
+    cycle = 0
+    match a, b:
+        case tir.FloorMod(a=first, b=tir.IntImm(value=m)), tir.FloorMod(a=second, b=tir.IntImm(value=n)) if m == n:
+            a, b, cycle = first, second, m
+        case _:
+            pass
+    apart = constant(Analyzer().simplify(ops.subtract(a, b)))
+    return apart is not None and (apart % cycle if cycle else apart) != 0
 
 
 def _loads(stmt: Any) -> list[tir.BufferLoad]:
@@ -144,11 +180,16 @@ def _read_part(product: st.Stmt, update: st.Stmt) -> Part | None:
         return None
     match body.seq:
         case (
-            st.BufferStore(buffer=sums, value=tir.FloatImm(value=0.0)),
+            st.BufferStore(buffer=sums, indices=place, value=tir.FloatImm(value=0.0)),
             st.For(
-                body=st.BufferStore(buffer=again, value=tir.Add(a=tir.BufferLoad(buffer=held), b=tir.Mul() as term))
+                min=tir.IntImm(value=0),
+                body=st.BufferStore(
+                    buffer=again,
+                    indices=there,
+                    value=tir.Add(a=tir.BufferLoad(buffer=held, indices=here), b=tir.Mul() as term),
+                ),
             ),
-        ) if sums is again and sums is held:
+        ) if sums is again is held and place == there == here == (rows.var, columns.var):
             k = Axis(body.seq[1].loop_var, body.seq[1].extent)
             left, right = term.a, term.b
         case _:
