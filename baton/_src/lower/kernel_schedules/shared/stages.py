@@ -14,12 +14,15 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.dtype_limits import highest, lowest
 from baton._src.tir.prim_func import PrimFunc
 
 COMBINERS = (tir.Add, tir.Mul, tir.Max, tir.Min)
@@ -144,9 +147,16 @@ def read_kernel(func: PrimFunc) -> Kernel | Declined:
     if not isinstance(root, st.BlockRealize) or root.block.iter_vars or root.block.match_buffers:
         return Declined("the body is not a root block")
     body = root.block.body
-    parts = _flat(body)
-    stages = tuple(_read_stage(part) or _opaque(part) for part in parts)
-    return Kernel(func, stages, root.block.alloc_buffers)
+    stages: list[Stage | Opaque] = []
+    sums: list[Buffer] = []
+    for part in _flat(body):
+        stage = _read_stage(part) or _opaque(part)
+        if isinstance(stage, Stage) and stage.reduce and not _begins_alike(stage):
+            of_terms, stage = _begun_apart(stage)
+            stages.append(of_terms)
+            sums.append(of_terms.buffer)
+        stages.append(stage)
+    return Kernel(func, tuple(stages), (*root.block.alloc_buffers, *sums))
 
 
 def _flat(body: st.Stmt) -> list[st.Stmt]:
@@ -203,10 +213,16 @@ def read_block(stmt: st.Stmt) -> tuple[st.Block, dict[tir.Var, tuple[Axis, str]]
         loop = by_var.pop(value, None) if isinstance(value, tir.Var) else None
         if loop is None or iter_var.dom is None or not _is_zero(iter_var.dom.min):
             return None
-        if _is_ragged(iter_var.dom.extent, loops):
+        if _is_ragged(iter_var.dom.extent, loops) or not _is_same(loop.extent, iter_var.dom.extent):
             return None
         axes[iter_var.var] = (Axis(iter_var.var, iter_var.dom.extent), iter_var.iter_type)
     return block, axes
+
+
+def _is_same(a: PrimExpr, b: PrimExpr) -> bool:
+    if isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm):
+        return a.value == b.value
+    return structural_equal(a, b) or Analyzer().can_prove_equal(as_int64(a), as_int64(b))
 
 
 def _is_ragged(extent: PrimExpr, loops: list[st.For]) -> bool:
@@ -221,14 +237,14 @@ def _read_store(block: st.Block, axes: dict[tir.Var, tuple[Axis, str]]) -> Stage
     store = block.body
     if not isinstance(store, st.BufferStore):
         return None
-    # A dim of extent 1 may be indexed by 0 instead of by an axis; other indices are distinct axes.
     spatial: list[Axis] = []
     for index, dim in zip(store.indices, store.buffer.shape):
-        if isinstance(index, tir.Var) and index in axes and axes[index][1] == "spatial":
-            spatial.append(axes[index][0])
-        else:
+        if not (isinstance(index, tir.Var) and index in axes and axes[index][1] == "spatial"):
             return None
-        del dim
+        axis = axes[index][0]
+        if not _is_same(axis.extent, dim):
+            return None  # rules take the axes for the dims of the buffer
+        spatial.append(axis)
     if len({a.var for a in spatial}) != len(spatial):
         return None
     reduce = tuple(axis for axis, kind in axes.values() if kind == "reduce")
@@ -247,7 +263,7 @@ def _read_reduction(
     update, init = store.value, block.init
     if not isinstance(init, st.BufferStore) or init.buffer is not store.buffer or not isinstance(update, COMBINERS):
         return None
-    if not all(a is b for a, b in zip(init.indices, store.indices)):
+    if not all(a is b for a, b in zip(init.indices, store.indices)) or _loads(init.value, store.buffer):
         return None
     first, second = update.a, update.b
     if not _is_self(first, store):
@@ -255,6 +271,31 @@ def _read_reduction(
     if not _is_self(first, store) or any(_loads(second, store.buffer)):
         return None
     return Stage(store.buffer, spatial, second, reduce, type(update), init.value)
+
+
+def _begins_alike(stage: Stage) -> bool:
+    """Whether a reduction begins with the same number everywhere."""
+    axes = {a.var for a in stage.spatial}
+    return not any(isinstance(n, tir.BufferLoad) or n in axes for n in post_order(stage.init))
+
+
+def _begun_apart(stage: Stage) -> tuple[Stage, Stage]:
+    """A reduction that begins with other data: its terms alone, and what they are combined with afterwards."""
+    dtype, combiner = stage.buffer.dtype, stage.combiner
+    assert stage.init is not None
+    assert combiner is not None
+    starts = {
+        tir.Add: ops.const(0, dtype),
+        tir.Mul: ops.const(1, dtype),
+        tir.Max: lowest(dtype),
+        tir.Min: highest(dtype),
+    }
+    name = f"{stage.buffer.name}_terms"
+    shape = tuple(a.extent for a in stage.spatial)
+    buffer = Buffer(tir.Var(name, "handle", pointee=dtype), dtype, shape, name=name)
+    terms = replace(stage, buffer=buffer, init=starts[combiner]).renamed()
+    value = combiner(stage.init, tir.BufferLoad(buffer, stage.indices))
+    return terms, Stage(stage.buffer, stage.spatial, value)
 
 
 def _is_self(expr: PrimExpr, store: st.BufferStore) -> bool:
