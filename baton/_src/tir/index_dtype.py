@@ -40,7 +40,9 @@ def in_dtype(index: PrimExpr, dtype: DataType, counters: Collection[Any] = ()) -
                 if not low <= value <= high:
                     raise fail("tir-index", f"the number {value} is no {dtype}")
                 made[node] = tir.IntImm(dtype, value)
-            case tir.Cast(value=value) if value.dtype == dtype and (dtype.bits < node.dtype.bits or value in counters):
+            case tir.Cast(value=value) if value.dtype == dtype and (
+                dtype.bits < node.dtype.bits or (value in counters and is_index(node.dtype))
+            ):
                 made[node] = value
             case tir.BinaryOp() if isinstance(node, ARITHMETIC) and is_index(node.dtype):
                 made[node] = type(node)(made[node.a], made[node.b])
@@ -138,7 +140,9 @@ class _Retyping:
                 return node.with_fields(extents=tuple(self._number(e) for e in node.extents))
             case st.BlockRealize():
                 return node.with_fields(iter_values=tuple(self._number(v) for v in node.iter_values))
-            case tir.Cast(value=tir.Cast(value=tir.Var() as var)) if var in self.counters:
+            case tir.Cast(value=tir.Cast(dtype=kind, value=tir.Var() as var)) if var in self.counters and is_index(
+                kind
+            ):
                 return var if node.dtype == self.dtype else tir.Cast(node.dtype, var)
             case tir.CompareOp() if self._other(node.a) and self._of_indices(node.a) and self._of_indices(node.b):
                 return type(node)(self._number(node.a), self._number(node.b))
