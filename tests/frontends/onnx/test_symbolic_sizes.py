@@ -11,6 +11,7 @@ from onnx import TensorProto
 from onnx.helper import make_node
 
 import baton
+from baton.relax.frontend.onnx import from_onnx
 from tests.frontends.onnx.models import model_of, weight
 
 SHAPES = ((2, 3), (4, 1), (9, 8), (3, 0))
@@ -234,3 +235,39 @@ def test_a_size_without_a_name_is_no_other_one() -> None:
     program = baton.compile(model_of([node], [("x", [None, 2]), ("other", ["x_0", 2])]), num_threads=1)
     feed = {"x": np.ones((2, 2), "float32"), "other": np.zeros((3, 2), "float32")}
     np.testing.assert_array_equal(program.run(feed)[0], np.concatenate(list(feed.values())))
+
+
+def test_widths_in_pairs_turned_around_are_sizes() -> None:
+    """As PyTorch writes F.pad: (first, last) of the last axis first, as a matrix that is reversed and transposed. As
+    numbers that only a run tells they named all sizes after them, and a network ran in pieces.
+    """
+    nodes = [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Mod", ["s", "four"], ["more"]),
+        make_node("Split", ["more"], ["rows", "columns"], num_outputs=2),
+        make_node("Concat", ["zero", "columns", "zero", "rows"], ["flat"], axis=0),
+        make_node("Reshape", ["flat", "pairs"], ["matrix"]),
+        make_node("Slice", ["matrix", "last", "front", "zero", "last"], ["back"]),
+        make_node("Transpose", ["back"], ["turned"], perm=[1, 0]),
+        make_node("Reshape", ["turned", "last"], ["widths"]),
+        make_node("Pad", ["x", "widths"], ["y"]),
+    ]
+    constants = (ints("four", 4), ints("zero", 0), ints("pairs", -1, 2), ints("last", -1), ints("front", -FAR))
+    assert_as_onnxruntime(nodes, *constants, shapes=((2, 3), (4, 1), (9, 8)))
+    module = from_onnx(model_of(nodes, [("x", ["n", "m"])], weights=constants))
+    assert "size_" not in module.script()
+
+
+def test_a_size_that_is_no_marker_by_its_remainder_is_told_from_it() -> None:
+    """As PyTorch writes expand: -1 in the shape stands for what is there, and whole blocks less some are never it."""
+    nodes = [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Mul", ["s", "four"], ["t"]),
+        make_node("Sub", ["t", "four"], ["u"]),
+        make_node("Equal", ["u", "marker"], ["e"]),
+        make_node("Where", ["e", "one", "u"], ["v"]),
+        make_node("Expand", ["number", "v"], ["y"]),
+    ]
+    constants = (ints("four", 4), ints("marker", -1), ints("one", 1), ints("number", 7))
+    assert_as_onnxruntime(nodes, *constants, shapes=((2, 3), (4, 2), (9, 8)))
+    assert "size_" not in from_onnx(model_of(nodes, [("x", ["n", "m"])], weights=constants)).script()

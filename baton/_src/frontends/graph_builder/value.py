@@ -26,7 +26,7 @@ def described(info: TensorInfo) -> str:
 class Value:
     """A tensor of the graph. At least one of `expr`, `array` and `dims` is set; the builder creates `expr` on demand.
 
-    `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the
+    `array`: a constant. `dims`: an integer tensor whose elements are known, possibly symbolic (the
     result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence
     (`grows`: what a loop has appended to one in this iteration). `stack`: a sequence as long as a run makes it, of
     tensors of one shape, in one tensor along a new first axis.

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.ops.shape.slice_bounds import is_non_negative
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Var
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 from baton._src.tir.operators import truncdiv
@@ -70,11 +73,8 @@ def _window(start: int, end: int, step: int, size: int) -> slice:
 
 
 def _unsqueeze(x: Contents, a: Attributes) -> Any:
-    axes = x[1] if len(x) > 1 else a.get("axes", ())
-    rank = x[0].ndim + len(axes)
-    if rank > 1:
-        return None
-    return x[0].reshape((1,) * rank)
+    axes = x[1].reshape(-1) if len(x) > 1 else a.get("axes", ())
+    return np.expand_dims(x[0], axis=tuple(int(k) for k in axes))
 
 
 def _squeeze(x: Contents, a: Attributes) -> Any:
@@ -86,7 +86,12 @@ def _reshape(x: Contents, a: Attributes) -> Any:
     if _symbolic(x[1]):
         return None
     shape = [int(d) for d in x[1]]
-    return x[0].reshape(shape) if len(shape) <= 1 and 0 not in shape else None
+    return x[0].reshape(shape) if 0 not in shape else None
+
+
+def _transpose(x: Contents, a: Attributes) -> Any:
+    """As exporters turn PyTorch's widths of pads, which pair the ends of each axis, into ONNX's."""
+    return np.transpose(x[0], a.get("perm"))
 
 
 def _cast(x: Contents, a: Attributes) -> Any:
@@ -122,21 +127,21 @@ def _elementwise(function: Callable[..., Any]) -> Folder:
     return evaluate
 
 
-def _equal(p: Any, q: Any) -> Any:
-    return int(p == q) if not isinstance(p, PrimExpr) and not isinstance(q, PrimExpr) else _undecided(p, q)
-
-
 class Undecided(Exception):
     """A comparison of symbolic sizes that depends on them."""
 
 
-def _undecided(p: Any, q: Any) -> int:
-    """A size against a marker such as -1 (no size is that) is decided; against another size it is not."""
-    if (isinstance(q, int) and q < 0 and is_non_negative(p)) or (isinstance(p, int) and p < 0 and is_non_negative(q)):
-        return 0
+def _equal(p: Any, q: Any) -> int:
+    """A size against a marker such as -1 (no size is that) is decided; against another size it mostly is not."""
     if p is q:
         return 1
-    raise Undecided
+    prover = Analyzer()
+    sizes = [node for side in (p, q) if isinstance(side, PrimExpr) for node in post_order(side)]
+    prover.mark_nonnegative(*(node for node in sizes if isinstance(node, Var)))
+    same = prover.equal(p, q)
+    if same is None:
+        raise Undecided
+    return int(same)
 
 
 def _where(x: Contents, a: Attributes) -> Any:
@@ -200,6 +205,7 @@ FOLDERS: dict[str, Folder] = {
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Sub": _elementwise(lambda p, q: p - q),
+    "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
