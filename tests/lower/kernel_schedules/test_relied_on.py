@@ -111,6 +111,49 @@ def test_a_product_over_its_operand() -> None:
     assert agrees(kernel, (40, 200), (200, 200)) == "matmul"
 
 
+def test_results_with_strides() -> None:
+    @T.prim_func
+    def sums(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (12, 32), "float32")
+        B = T.match_buffer(b, (12, 1), "float32", strides=[4, 1])
+        for i, u, k in T.grid(12, 1, 32):
+            with T.block("b"):
+                vi, vu, vk = T.axis.remap("SSR", [i, u, k])
+                with T.init():
+                    B[vi, vu] = T.float32(0)
+                B[vi, vu] = B[vi, vu] + A[vi, vk]
+
+    @T.prim_func
+    def rows(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (12, 32), "float32")
+        B = T.match_buffer(b, (12, 32), "float32", strides=[40, 1])
+        M = T.alloc_buffer((12,), "float32")
+        for i, k in T.grid(12, 32):
+            with T.block("m"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    M[vi] = T.float32(-1000)
+                M[vi] = T.max(M[vi], A[vi, vk])
+        for i, k in T.grid(12, 32):
+            with T.block("b"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                B[vi, vk] = T.exp(A[vi, vk] - M[vi])
+
+    agrees(sums, (12, 32), (12, 4))
+    agrees(rows, (12, 32), (12, 40))
+
+
+def test_digits_of_an_axis_that_is_read_whole_as_well() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer((16, 4, 80, 16), "float32"), B: T.Buffer((16, 64), "float32")) -> None:
+        for i, c in T.grid(16, 64):
+            with T.block("b"):
+                vi, vc = T.axis.remap("SS", [i, c])
+                B[vi, vc] = A[vc // 4, vc % 4, vc + 1, vi]
+
+    agrees(kernel, (16, 4, 80, 16), (16, 64))
+
+
 def test_casts_that_wrap_are_no_steps() -> None:
     i = tir.Var("i", "int64")
     assert coefficient(i.astype("int32").astype("int64"), i) == 1

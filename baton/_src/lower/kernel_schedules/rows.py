@@ -219,9 +219,10 @@ def row_view(buffer: Buffer, row: tuple[PrimExpr, ...]) -> Buffer:
     """A view of one row of a buffer: the leading indices become an offset."""
     offset: PrimExpr = i64(0) if buffer.elem_offset is None else as_int64(buffer.elem_offset)
     for place, index in enumerate(row):
-        offset = ops.add(offset, ops.multiply(as_int64(index), product(buffer.shape[place + 1 :])))
+        stride = as_int64(buffer.strides[place]) if buffer.strides else product(buffer.shape[place + 1 :])
+        offset = ops.add(offset, ops.multiply(as_int64(index), stride))
     shape = buffer.shape[len(row) :] or (i64(1),)
-    return Buffer(buffer.data, buffer.dtype, shape, (), offset, buffer.name)
+    return Buffer(buffer.data, buffer.dtype, shape, buffer.strides[len(row) :], offset, buffer.name)
 
 
 def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:

@@ -113,6 +113,8 @@ def roles_of(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] 
     """(output channel, output axes, weight, input) of a convolution."""
     if stage.combiner is not tir.Add or len(stage.reduce) < 2 or not isinstance(stage.value, tir.Mul):
         return Declined("not a sum of products over channels and window")
+    if stage.buffer.strides:
+        return Declined("lines of the result do not lie side by side")
     for weight, data in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
         if not (is_simple(weight) and is_simple(data)):
             return Declined("a factor is computed, not loaded")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -44,7 +44,8 @@ def _with_axes_apart(stage: Stage, load: tir.BufferLoad) -> Stage:
     for axis in stage.spatial:
         using = {n: d for n, d in digits.items() if d[0] is axis.var}
         parts = _digit_axes(using, axis.size) if len(using) > 1 and axis.size is not None else None
-        if parts is None:
+        rest = [index for n, index in enumerate(load.indices) if n not in using]
+        if parts is None or any(depends(index, axis.var) for index in rest):
             spatial.append(axis)
             continue
         for n, part in parts.items():
