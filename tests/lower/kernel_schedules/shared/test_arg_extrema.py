@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.kernel_words import reduce_axis
 from baton._src.ops.reduce.arg_extrema import arg_reducer
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import FloatImm, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import For, ForKind
+from baton._src.tir.stmt import Block, For, ForKind, SeqStmt
 from tests.codegen.native_run import HOST, build, call
 from tests.grids import every_pair
 
@@ -80,3 +80,19 @@ def test_values_that_are_read_keep_the_pairs() -> None:
     assert call(build(decision.func, HOST, checked=True), decision.func, x, places, values) is None
     np.testing.assert_array_equal(places, wanted(x, 1, True, False))
     np.testing.assert_array_equal(values, x[np.arange(9), places])
+
+
+def test_searches_that_begin_with_a_value_of_their_own() -> None:
+    """What is not better than that has no place."""
+
+    def begun(node: Any) -> Any:
+        if not isinstance(node, Block) or not isinstance(node.init, SeqStmt):
+            return None
+        place, value = node.init.seq
+        return node.with_fields(init=SeqStmt((place, value.with_fields(value=FloatImm("float32", 5.0)))))
+
+    func = search(9, 75, 1, "float32", True, False)
+    func = func.with_fields(body=rewrite(func.body, begun))
+    found = np.zeros(9, "int64")
+    assert call(build(decide(func, HOST).func, checked=True), func, np.zeros((9, 75), "float32"), found) is None
+    assert (found == np.iinfo("int64").max).all()

@@ -71,7 +71,8 @@ def _is_unread(kernel: Kernel, stage: Stage | Opaque, buffer: Buffer) -> bool:
 def _search(stmt: st.Stmt) -> _Search | None:
     found = read_block(stmt)
     pairs = None if found is None else _updates(found[0].body)
-    if found is None or pairs is None or not _starts_with_nothing(found[0].init, pairs):
+    begun = [] if found is None or pairs is None else _beginnings(found[0].init, pairs)
+    if found is None or pairs is None or not begun:
         return None
     axes = found[1]
     (positions, first), (values, second) = pairs
@@ -89,6 +90,8 @@ def _search(stmt: st.Stmt) -> _Search | None:
     here = (first.false_value, second.false_value)
     for is_max in (True, False):
         for last in (False, True):
+            if not _is_nothing(begun, values.buffer.dtype, is_max, last):
+                continue
             keep = is_kept(held, here, is_max=is_max, last=last)
             if all(structural_equal(u, tir.Select(keep, *arms)) for u, *arms in zip((first, second), held, here)):
                 return _Search(positions.buffer, values.buffer, spatial, reduce, *here, is_max, last)
@@ -115,10 +118,16 @@ def _updates(body: st.Stmt) -> list[tuple[st.BufferStore, tir.Select]] | None:
     return chosen if same and chosen[0][0].buffer.dtype == "int64" else None
 
 
-def _starts_with_nothing(init: st.Stmt | None, pairs: list[tuple[st.BufferStore, tir.Select]]) -> bool:
-    stores = init.seq if isinstance(init, st.SeqStmt) else ()
-    wanted = [store.buffer for store, _ in pairs]
-    return [s.buffer for s in stores if isinstance(s, st.BufferStore)] == wanted
+def _beginnings(init: st.Stmt | None, pairs: list[tuple[st.BufferStore, tir.Select]]) -> list[PrimExpr]:
+    """What the two stores begin with, if both do."""
+    stores = [s for s in (init.seq if isinstance(init, st.SeqStmt) else ()) if isinstance(s, st.BufferStore)]
+    return [s.value for s in stores] if [s.buffer for s in stores] == [store.buffer for store, _ in pairs] else []
+
+
+def _is_nothing(begun: list[PrimExpr], dtype: DataType, is_max: bool, last: bool) -> bool:
+    """Whether a search begins with what any element is better than."""
+    place, value = tir.IntImm("int64", -1 if last else (1 << 63) - 1), (lowest if is_max else highest)(dtype)
+    return structural_equal(begun, [place, value])
 
 
 # ---------------------------------------------------------------------------------------------------- writing
