@@ -86,6 +86,12 @@ def test_buffers() -> None:
     assert [str(p) for p in a.offset_of([1, 2])] == ["18"]
     assert str(a.get_flattened_buffer().shape) == "(n * 16,)"
     assert str(a.access_ptr("rw")) == 'T.tvm_access_ptr(T.type_annotation("float32"), A, 0, n * 16, 3)'
+    apart = tir.decl_buffer((4, 4), name="B", strides=[8, 1], elem_offset=16)  # gaps between rows are pointed over
+    assert str(apart.access_ptr("r")) == 'T.tvm_access_ptr(T.type_annotation("float32"), B, 16, 32, 1)'
+    assert str(apart.access_ptr("r", content_lanes=4)) == 'T.tvm_access_ptr(T.type_annotation("float32x4"), B, 4, 8, 1)'
+    assert [str(p) for p in tir.decl_buffer((4, 4), strides=[8, 1], offset_factor=1).offset_of([1, 2])] == [
+        "buffer_elem_offset + 10"
+    ]
     assert tir.decl_buffer(4, offset_factor=8).elem_offset.name == "buffer_elem_offset"
     with pytest.raises(tvm.TVMError):
         a.vload([0, 0], "int32x4")

@@ -112,12 +112,17 @@ class Buffer(Node, Unlisted):
         offset: Any = 0,
         extent: Any = None,
     ) -> Call:
-        """A pointer to the element `offset`, through which `extent` elements are read ("r") or written ("w", "rw")."""
+        """A pointer to the element `offset`, through which `extent` elements are read ("r") or written ("w", "rw").
+
+        With `content_lanes` the call's offset and extent count vectors of so many elements.
+        """
         if isinstance(access_mask, str):
             access_mask = sum({"r": 1, "w": 2}.get(letter, 0) for letter in set(access_mask))
-        moved = offset if self.elem_offset is None else self.elem_offset + offset
-        if extent is None:
-            extent = _product(self.shape) - offset
+        moved = literal(offset) if self.elem_offset is None else self.elem_offset + offset
+        count: Any = self._reach() - offset
+        if content_lanes > 1:
+            moved, count = moved // content_lanes, count // content_lanes
+        extent = count if extent is None else extent
         kind = Call(self.dtype.with_lanes(content_lanes), intrinsic("type_annotation"), ())
         parts = [kind, self.data, literal(moved), literal(extent), literal(access_mask)]
         return Call(ptr_type, intrinsic("tvm_access_ptr"), parts)
@@ -127,22 +132,20 @@ class Buffer(Node, Unlisted):
         found = [literal(i) for i in indices]
         if len(found) != len(self.shape):
             raise fail("tir-buffer", f"{self.name} has {len(self.shape)} axes, and {len(found)} indices are given")
-        place: Any = literal(0) if self.elem_offset is None else self.elem_offset
-        if self.strides:
-            for index, stride in zip(found, self.strides):
-                place = place + index * stride
-            return [place]
-        inner: Any = literal(0)
-        for index, dim in zip(found, self.shape):
-            inner = inner * dim + index
-        return [place + inner]
+        place: Any = literal(0)
+        for index, dim, stride in zip(found, self.shape, self.strides or [None] * len(found)):
+            place = place * dim + index if stride is None else place + index * stride
+        return [Analyzer().simplify(place if self.elem_offset is None else place + self.elem_offset)]
+
+    def _reach(self) -> PrimExpr:
+        """The number of elements from the first one to the end of the last row, gaps between rows included."""
+        return self.strides[0] * self.shape[0] if self.strides else _product(self.shape)
 
     def get_flattened_buffer(self) -> Buffer:
         """The same memory with one axis."""
         if len(self.shape) == 1 and not self.strides:
             return self
-        count = self.strides[0] * self.shape[0] if self.strides else _product(self.shape)
-        return self.with_fields(shape=(count,), strides=(), axis_separators=())
+        return self.with_fields(shape=(self._reach(),), strides=(), axis_separators=())
 
 
 def _product(dims: Iterable[PrimExpr]) -> PrimExpr:

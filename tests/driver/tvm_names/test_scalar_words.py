@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
+import baton
 from baton import ir, te, tir
 from baton.ir import SourceName
+from baton.script import tir as T
 
 A, B = tir.Var("a", "int32"), tir.Var("b", "int32")
 PLACE = ir.Span(SourceName("kernel.py"), 3, 3, 1, 9)
@@ -71,3 +74,16 @@ def test_variables_stay_themselves() -> None:
     """A copy with a place would be another variable."""
     assert tir.floordiv(A, 1, PLACE) is A
     assert tir.if_then_else(True, A, B, PLACE) is A
+
+
+def test_pointers_are_moved_by_elements_of_their_type() -> None:
+    """Two vectors of four numbers further, which were taken for two numbers."""
+
+    @T.prim_func
+    def tail(a: T.Buffer((16,), "float32"), b: T.Buffer((4,), "float32")) -> None:
+        source = T.tvm_access_ptr(T.type_annotation("float32x4"), a.data, 2, 1, 1)
+        T.evaluate(T.call_extern("handle", "memcpy", b.access_ptr("w"), source, 16))
+
+    found = baton.nd.empty((4,), "float32")
+    baton.build(tail, "llvm")(baton.nd.array(np.arange(16, dtype="float32")), found)
+    assert found.numpy().tolist() == [8, 9, 10, 11]

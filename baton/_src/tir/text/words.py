@@ -171,10 +171,8 @@ def _range(begin: Any, end: Any = None) -> Range:
 
 
 def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
-    extent: Any = 1
-    for dim in buffer.shape:
-        extent = operators.multiply(extent, dim)
-    return extern_calls.tvm_access_ptr(buffer.dtype, buffer.data, offset, extent, mask)
+    found: PrimExpr = buffer.access_ptr(mask, offset=offset)
+    return found
 
 
 def _comm_reducer(combiner: Callable[..., Any], identity: Any) -> tir.CommReducer:

@@ -49,7 +49,8 @@ def _address_of(w: Writer, call: tir.Call) -> str:
 
 def _access_ptr(w: Writer, call: tir.Call) -> str:
     """tvm_access_ptr(type annotation, data, offset, extent, rw mask): the offset is in elements of the type."""
-    size = byte_size(call.args[0].dtype.element)
+    pointed = call.args[0].dtype
+    size = byte_size(pointed.element) * pointed.lanes
     offset = w.f.value(f"mul i64 {w.index(call.args[2])}, {size}")
     return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[1])}, i64 {offset}"))
 
