@@ -208,10 +208,34 @@ def test_factors_of_sizes() -> None:
 
 
 def test_factors_of_open_sizes() -> None:
-    """Guards that a factor which is exact leaves a size: Relay says that it cannot resize to it, not PyTorch."""
+    """Guards that a factor which is exact leaves a size, and that Relay resizes to one: it was refused."""
     traced = torch.jit.trace(Half().eval(), floats(1, 2, 8, 8))
-    with pytest.raises(DiagnosticError, match="to a symbolic shape needs Relax"):
-        from_pytorch(traced, [("x", ((1, 2, relay.Any(), relay.Any()), "float32"))])
+    imported, params = from_pytorch(traced, [("x", ((1, 2, relay.Any(), relay.Any()), "float32"))])
+    model = baton.compile(imported, params=params)
+    for x in (floats(1, 2, 8, 8), floats(1, 2, 5, 9)):
+        assert_same(model(as_array(x)), [traced(x)], "open sizes")
+
+
+class Joined(nn.Module):
+    """As decoders bring a small map to the size of another one."""
+
+    def __init__(self, **style: Any) -> None:
+        super().__init__()
+        self.style = style
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return nn.functional.interpolate(x, size=y.shape[2:], **self.style) + y
+
+
+@pytest.mark.parametrize("style", [{"mode": "nearest"}, {"mode": "bilinear", "align_corners": True}])
+def test_resizes_to_the_size_of_another_map(style: Any) -> None:
+    sizes = (1, 2, relay.Any(), relay.Any())
+    traced = torch.jit.trace(Joined(**style).eval(), (floats(1, 2, 5, 4), floats(1, 2, 9, 7)))
+    imported, params = from_pytorch(traced, [("x", (sizes, "float32")), ("y", (sizes, "float32"))])
+    model = baton.compile(imported, params=params)
+    for small, large in (((5, 4), (9, 7)), ((1, 1), (3, 1)), ((8, 13), (4, 5))):
+        x, y = floats(1, 2, *small), floats(1, 2, *large)
+        assert_same(model(as_array(x), as_array(y)), [traced(x, y)], "another map")
 
 
 class Sentences(nn.Module):

@@ -112,6 +112,8 @@ class OpenSizes:
                 return Call(call.op, call.args, call.attrs.with_attrs(**{name: plain}))
             if call.op.name == "strided_slice":
                 return self._slice(call)
+            if call.op.name == "image.resize2d":
+                return self._resize(call)
             if call.op.name not in _DYNAMIC:
                 help = "give the sizes of the inputs (shape={...}), or import it to Relax (relax.frontend)"
                 raise fail("import-relay", f"{hint}: {call.op.name} to a symbolic shape needs Relax", help=help)
@@ -125,4 +127,9 @@ class OpenSizes:
         begin, end = self.tensor(a.begin), self.tensor(a.end)
         strides = relay_constant(np.array(a.strides or [1] * len(a.begin), "int64"))
         made: Call = R.strided_slice(call.args[0], begin, end, strides, axes=a.axes, slice_mode=a.slice_mode)
+        return made
+
+    def _resize(self, call: Call) -> Call:
+        """A resize to a size that is computed."""
+        made: Call = R.image.resize2d(*call.args, **{**dict(call.attrs.items()), "size": self.tensor(call.attrs.size)})
         return made
