@@ -293,6 +293,34 @@ def test_convolutions(size: tuple[int, int], what: str) -> None:
     agrees(func, arrays=arrays)
 
 
+def test_a_border_around_what_is_overwritten() -> None:
+    @T.prim_func
+    def kernel(
+        X: T.Buffer((1, 8, 12, 80), "float32"),
+        W: T.Buffer((4, 8, 3, 3), "float32"),
+        Y: T.Buffer((1, 4, 12, 80), "float32"),
+    ) -> None:
+        P = T.alloc_buffer((1, 8, 14, 82), "float32")
+        for n, c, h, w in T.grid(1, 8, 14, 82):
+            with T.block("p"):
+                vn, vc, vh, vw = T.axis.remap("SSSS", [n, c, h, w])
+                P[vn, vc, vh, vw] = T.if_then_else(
+                    vh >= 1 and vh < 13 and vw >= 1 and vw < 81, X[vn, vc, vh - 1, vw - 1], T.float32(0)
+                )
+        for n, c, h, w in T.grid(1, 8, 12, 80):
+            with T.block("x"):
+                vn, vc, vh, vw = T.axis.remap("SSSS", [n, c, h, w])
+                X[vn, vc, vh, vw] = T.float32(1)
+        for n, o, h, w, c, i, j in T.grid(1, 4, 12, 80, 8, 3, 3):
+            with T.block("y"):
+                vn, vo, vh, vw, vc, vi, vj = T.axis.remap("SSSSRRR", [n, o, h, w, c, i, j])
+                with T.init():
+                    Y[vn, vo, vh, vw] = T.float32(0)
+                Y[vn, vo, vh, vw] = Y[vn, vo, vh, vw] + P[vn, vc, vh + vi, vw + vj] * W[vo, vc, vi, vj]
+
+    agrees(kernel, (1, 8, 12, 80), (4, 8, 3, 3), (1, 4, 12, 80))
+
+
 def test_an_epilogue_that_reads_part_of_a_larger_map() -> None:
     shapes = ((1, 6, 20, 80), (6, 2, 3, 3), (2, 7, 18, 78), (2, 6, 18, 78))
     x, w, q = (te.placeholder(shape, "float32", name) for shape, name in zip(shapes, "xwq"))

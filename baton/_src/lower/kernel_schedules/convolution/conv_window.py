@@ -88,7 +88,7 @@ def with_border_inside(kernel: Kernel, conv: Stage) -> tuple[Kernel, Stage]:
         if not isinstance(stage, Stage) or stage.reduce or stage.buffer not in kernel.local:
             continue
         readers = [s for s in kernel.stages if stage.buffer in s.reads]
-        if readers != [conv] or bordered(stage.value) is None:
+        if readers != [conv] or bordered(stage.value) is None or not kernel.lasts(stage, conv):
             continue
         found = replace(conv, value=replace_loads(conv.value, stage.buffer, stage))
         stages = tuple(found if s is conv else s for s in kernel.stages if s is not stage)

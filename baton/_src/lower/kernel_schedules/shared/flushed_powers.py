@@ -72,7 +72,7 @@ def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
         case tir.Call(op=Op(name="tir.exp"), args=(exponent,)) as call:
             raised, load = _less_its_top(exponent)
             top = tops.get(load.buffer) if isinstance(load, tir.BufferLoad) else None
-            if top is None or not _still_holds(kernel, top, stage):
+            if top is None or not kernel.lasts(top, stage):
                 return stage
             if any(_adds_up(stage, a) or _only_weighs(kernel, stage, a) for a in _rows(stage, raised, top, load)):
                 return replace(stage, value=tir.Call(call.dtype, intrinsic("exp_flushed"), call.args))
@@ -92,12 +92,6 @@ def _less_its_top(exponent: PrimExpr) -> tuple[Any, Any]:
             return a, b
         case _:
             return None, None
-
-
-def _still_holds(kernel: Kernel, top: Stage, stage: Stage) -> bool:
-    """Whether nothing between two stages writes what the first one read."""
-    begin, end = kernel.stages.index(top), kernel.stages.index(stage)
-    return begin < end and all(s.writes.isdisjoint(top.reads) for s in kernel.stages[begin:end])
 
 
 def _rows(stage: Stage, raised: PrimExpr, top: Stage, load: tir.BufferLoad) -> Iterator[set[tir.Var]]:

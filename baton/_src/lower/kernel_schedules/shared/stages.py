@@ -120,6 +120,11 @@ class Kernel:
         stages = (*self.stages[:place], stage, *self.stages[place:])
         return replace(self, stages=stages, local=(*self.local, stage.buffer))
 
+    def lasts(self, stage: Stage, reader: Stage) -> bool:
+        """Whether nothing from a stage up to another one writes what the first one reads."""
+        begin, end = self.stages.index(stage), self.stages.index(reader)
+        return begin < end and all(s.writes.isdisjoint(stage.reads) for s in self.stages[begin:end])
+
     def rebuilt(self, body: st.Stmt, local: tuple[Buffer, ...] | None = None) -> PrimFunc:
         """Return the PrimFunc with another body, under a root block that allocates `local` (default: the buffers the
         body uses).
