@@ -6,6 +6,7 @@ Each is compared with its loops as they were written.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ import pytest
 
 from baton import te, tir
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.attention.attention import find_attention
+from baton._src.lower.kernel_schedules.attention.attention_parts import Attention
 from baton._src.lower.kernel_schedules.convolution.winograd.choice import Candidate, candidate
 from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
 from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
-from baton._src.lower.kernel_schedules.shared.stages import Declined
+from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, read_kernel
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton.script import tir as T
@@ -248,6 +251,18 @@ def test_attention_with_other_sums() -> None:
     assert agrees(attention(), *OPERANDS, RESULT) == "attention"
     assert agrees(attention(first=1.0), *OPERANDS, RESULT) != "attention"
     assert agrees(attention(values=24), *OPERANDS, RESULT) != "attention"
+
+
+def test_attention_over_its_own_values() -> None:
+    """Blocks of queries must not overwrite what others still read."""
+    func = attention()
+    values = func.buffer_map[func.params[2]]
+    kernel = read_kernel(func)
+    assert isinstance(kernel, Kernel)
+    last = replace(kernel.stages[-1], buffer=values)
+    over = replace(kernel, stages=(*kernel.stages[:-1], last))
+    assert isinstance(find_attention(kernel), Attention)
+    assert isinstance(find_attention(over), Declined)
 
 
 def test_attention_of_large_negative_scores() -> None:

@@ -56,6 +56,8 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
     scores, *middle, top, powers, total, weighed, result = stages
     if any(s.buffer not in kernel.local for s in stages[:-1]):
         return Declined("what is computed in between is a result, too")
+    if any(result.buffer in s.reads for s in stages):
+        return Declined("the result is written over an operand")
     masked = middle[0] if middle else scores
     if not _is_product(weighed):
         total, weighed = weighed, total
