@@ -16,7 +16,7 @@ RELAY_SURFACES: Mapping[str, Surface] = {
     "grad.max_pool2d_backward": Surface(_GRADIENT),
     "grad.avg_pool2d_backward": Surface((*_GRADIENT, "count_include_pad")),
     "nn.batch_matmul": Surface(defaults={"transpose_b": True}),
-    "nn.leaky_relu": Surface(required=("alpha",)),
+    "nn.leaky_relu": Surface(defaults={"alpha": 0.01}),
     "nn.lrn": Surface(defaults={"alpha": 1e-5}),
     "nn.fifo_buffer": Surface(required=("axis",)),
     "nn.depth_to_space": Surface(required=("block_size",)),
