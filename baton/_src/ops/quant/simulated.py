@@ -60,7 +60,8 @@ def reference(inputs: Any, a: SimulatedQuantizeAttrs) -> Any:
     """The formula."""
     real = accumulator(DataType(inputs[0].dtype)).numpy
     x, scale, low, high = (np.asarray(v).astype(real) for v in inputs)
-    return (np.rint(np.maximum(low, np.minimum(high, x / scale))) * scale).astype(inputs[0].dtype)
+    found = np.rint(np.maximum(low, np.minimum(high, x / scale))) * scale
+    return np.asarray(found, inputs[0].dtype)
 
 
 SIMULATED_QUANTIZE = OpDef(
