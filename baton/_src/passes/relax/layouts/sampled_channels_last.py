@@ -22,8 +22,8 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.image.grid_sampling import GridSampleAttrs
 from baton._src.ops.vision.roi_align import RoiAlignAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import Call, Function, ShapeExpr, VarBinding
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.passes.relax.products.product_rules import dims_of
+from baton._src.relax.nodes import Call, Function, VarBinding
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -56,19 +56,13 @@ class _Rewriter(BindingRewriter):
 
 
 def _pays(call: Call) -> bool:
-    image, result = _shape(call.args[0]), _shape(call)
+    image, result = dims_of(call.args[0]), dims_of(call)
     if image is None or result is None or not call.attrs.layout.startswith("NC"):
         return False
     channels, pixels, points = _extent(image[1:2]), _extent(image[2:]), _extent((result[0], *result[2:]))
     if channels is not None and channels < FEWEST:
         return False
     return pixels is None or points is None or pixels <= MOST_PIXELS * points
-
-
-def _shape(tensor: Any) -> tuple[Any, ...] | None:
-    info = tensor.struct_info
-    known = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr)
-    return tuple(info.shape.values) if known else None
 
 
 def _extent(dims: tuple[Any, ...]) -> int | None:

@@ -24,8 +24,8 @@ from baton._src.ops.image.resampling import IN_PLACE, weighed_in
 from baton._src.ops.image.resize import ResizeAttrs
 from baton._src.ops.image.resize_kernel import steps_along
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import Call, Function, ShapeExpr, VarBinding
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.passes.relax.products.product_rules import dims_of
+from baton._src.relax.nodes import Call, Function, VarBinding
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -58,7 +58,7 @@ class _Rewriter(BindingRewriter):
 
 def _is_uneven(call: Call) -> bool:
     """Whether elements of the last axis are picked one by one, and moving all of them costs less."""
-    a, before, after = call.attrs, _shape(call.args[0]), _shape(call)
+    a, before, after = call.attrs, dims_of(call.args[0]), dims_of(call)
     if (a.spatial, a.layout) != (2, "NCHW") or a.method == "nearest_neighbor" or before is None or after is None:
         return False
     if a.coordinate_transformation_mode not in IN_PLACE or structural_equal(before[3], after[3]):
@@ -71,15 +71,9 @@ def _is_uneven(call: Call) -> bool:
     return True
 
 
-def _shape(tensor: Any) -> tuple[Any, ...] | None:
-    info = tensor.struct_info
-    found = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr)
-    return tuple(info.shape.values) if found else None
-
-
 def _turned(call: Call) -> Any:
     """Lines first, then what they consist of."""
-    (x, *_), a, before, after = call.args, call.attrs, _shape(call.args[0]), _shape(call)
+    (x, *_), a, before, after = call.args, call.attrs, dims_of(call.args[0]), dims_of(call)
     assert before is not None
     assert after is not None
     make = Maker("relax", CATALOGUE.get("image.resize2d"), CATALOGUE)
