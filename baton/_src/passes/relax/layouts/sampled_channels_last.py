@@ -22,7 +22,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.image.grid_sampling import GridSampleAttrs
 from baton._src.ops.vision.roi_align import RoiAlignAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.products.product_rules import dims_of
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Call, Function, VarBinding
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm

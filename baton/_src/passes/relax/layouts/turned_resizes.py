@@ -24,7 +24,7 @@ from baton._src.ops.image.resampling import IN_PLACE, weighed_in
 from baton._src.ops.image.resize import ResizeAttrs
 from baton._src.ops.image.resize_kernel import steps_along
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.products.product_rules import dims_of
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Call, Function, VarBinding
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm

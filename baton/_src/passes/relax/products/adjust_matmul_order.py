@@ -23,12 +23,12 @@ from baton._src.passes.relax.products.product_rules import (
     Rule,
     axes_of,
     broadcast,
-    dims_of,
     matmul,
     permuted,
 )
 from baton._src.passes.relax.stated_bounds import LOWER, UPPER, stated_bounds
 from baton._src.relax.check.variables import defined_symbolic_vars
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, wildcard
 from baton._src.support.dataclass import dataclass

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from baton._src.ops.builders import RELAX
 from baton._src.ops.linalg.einsum import parse_equation
-from baton._src.passes.relax.products.product_rules import ProductRules, Rule, dims_of
+from baton._src.passes.relax.products.product_rules import ProductRules, Rule
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.patterns.builders import DFPattern, is_op, is_tuple, wildcard
 from baton._src.support.dataclass import dataclass

@@ -13,7 +13,8 @@ from typing import Any
 
 from baton._src.analysis.compile_time import computable_at_compile_time
 from baton._src.ops.builders import RELAX
-from baton._src.passes.relax.products.product_rules import ProductRules, Rule, dims_of, matmul, permuted
+from baton._src.passes.relax.products.product_rules import ProductRules, Rule, matmul, permuted
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.support.dataclass import dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import udchain
 from baton._src.ir.expr import Op
-from baton._src.passes.relax.products.product_rules import dims_of
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Call, DataflowBlock, Var, VarBinding
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer

@@ -8,9 +8,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.rewrite_patterns import Rewriter, rewrite_calls
-from baton._src.relax.nodes import Function, ShapeExpr
+from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, is_op
-from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
@@ -43,14 +42,6 @@ def matmul(a: Any, b: Any) -> DFPattern:
 def permuted(a: Any) -> DFPattern:
     """The pattern of a transpose."""
     return is_op("relax.permute_dims")(a)
-
-
-def dims_of(expr: Any) -> tuple[PrimExpr, ...] | None:
-    """The dims of a tensor; None where they are not known one by one."""
-    info = expr.struct_info_
-    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
-        return None
-    return tuple(info.shape.values)
 
 
 def axes_of(permute: Any) -> list[int] | None:

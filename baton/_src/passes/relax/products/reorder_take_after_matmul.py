@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ops.builders import RELAX
-from baton._src.passes.relax.products.product_rules import ProductRules, Rule, dims_of, matmul
+from baton._src.passes.relax.products.product_rules import ProductRules, Rule, matmul
+from baton._src.relax.known_dims import dims_of
 from baton._src.relax.nodes import Function, ShapeExpr, Tuple
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.support.dataclass import dataclass
