@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 import baton
 from baton import relay
@@ -132,6 +131,7 @@ def test_other_importers_say_how_a_model_becomes_one_of_onnx(name: str, way: str
 def test_imported_layers_have_the_form_that_patterns_of_external_compilers_look_for() -> None:
     """A convolution says the size of its kernel, and its bias, as that of a linear layer, is a vector."""
     dp = relay.dataflow_pattern
+    torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Conv2d(4, 6, 3, groups=2), torch.nn.ConvTranspose2d(6, 4, 3, groups=2))
     model.append(torch.nn.Flatten(-3)).append(torch.nn.Linear(64, 5))
     traced = torch.jit.trace(model.eval(), torch.zeros(2, 4, 4, 4))
