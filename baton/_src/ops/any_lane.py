@@ -1,6 +1,6 @@
 """A test of many elements at once, in kernels that look for the rare one: blocks without it cost one comparison.
 
-any_lane(16, lambda lane: x[first + lane] > bound, lambda found: when(found, ...))
+any_lane(lambda lane: x[first + lane] > bound, lambda found: when(found, ...))
 """
 
 from __future__ import annotations
