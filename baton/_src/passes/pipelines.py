@@ -87,7 +87,7 @@ def simplify() -> Pipeline:
         VolumesAsImages(),  # slices of videos, which may be in blocks then
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         TurnedResizes(),  # of images that are in no blocks
-        SampledChannelsLast(),  # ... whose pixels are vectors else
+        SampledChannelsLast(),  # of such images, too: those in blocks have their channels side by side
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.global_names import normalize_global_vars
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.relax.call_te import call_te_arguments
@@ -26,7 +27,6 @@ from baton._src.relax.check.report import API, Report
 from baton._src.relax.frames import Frame
 from baton._src.relax.fresh_names import FreshNames
 from baton._src.relax.functions_being_built import FunctionsBeingBuilt
-from baton._src.relax.global_names import normalize_global_vars
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,

@@ -21,6 +21,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
 from baton._src.ir.expr import Op
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
@@ -30,7 +31,6 @@ from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_un
 from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.dims import Answer, same_shape
-from baton._src.relax.global_names import free_name
 from baton._src.relax.nodes import (
     Call,
     Constant,

@@ -22,6 +22,7 @@ from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.global_names import names_beside
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.function_rule import FunctionRule, fields_of
@@ -30,7 +31,6 @@ from baton._src.relax.check.compatibility import check_compatibility
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import described
 from baton._src.relax.check.signatures import function_info
-from baton._src.relax.global_names import names_beside
 from baton._src.relax.nodes import Function, Tuple, Var
 from baton._src.relax.patterns.context import PatternContext
 from baton._src.relax.patterns.nodes import DFPattern, TuplePattern

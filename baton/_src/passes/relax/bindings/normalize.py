@@ -5,9 +5,9 @@ gv = R.add(R.exp(x), y)      ->      lv = R.exp(x); gv = R.add(lv, y)
 
 from __future__ import annotations
 
+from baton._src.ir.global_names import normalize_global_vars
 from baton._src.ir.module import IRModule
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.global_names import normalize_global_vars
 from baton._src.relax.nodes import Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext

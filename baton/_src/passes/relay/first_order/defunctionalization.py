@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
-from baton._src.relax.global_names import free_name
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type

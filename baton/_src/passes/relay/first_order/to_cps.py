@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor, FuncType, TypeVar
@@ -27,7 +28,6 @@ from baton._src.passes.relay.first_order.adt_twins import TypeTwins
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.fresh_copy import fresh_copy
-from baton._src.relax.global_names import free_name
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match, PatternVar, Var

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType, TupleType
@@ -22,7 +23,6 @@ from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relax.global_names import free_name
 from baton._src.relay.analysis import is_dataflow
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import global_vars, parts, rewrite, walk

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
@@ -25,7 +26,6 @@ from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType,
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
-from baton._src.relax.global_names import free_name
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
