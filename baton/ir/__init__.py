@@ -31,7 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.objects", "Array BaseFunc CallingConv Map Object make_node"),
         **submodules(
             "baton.ir",
-            "adt attrs base container diagnostics expr function instrument module op tensor_type transform type type_relation",
+            "adt attrs base container diagnostics expr function instrument module op supply tensor_type transform type type_relation",
         ),
     },
     before=wire,

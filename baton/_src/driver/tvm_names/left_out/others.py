@@ -107,9 +107,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "contrib.tvmjs": "export_runtime create_tvmjs_wasm",
     },
     "print(schedule.mod.script()) shows schedules; contrib.relay_viz draws graphs": {"contrib": "tedd"},
-    "names are made unique where they are printed; relax.BlockBuilder.get_unique_name makes them": {
-        "ir": "supply",
-    },
     "llvmlite, which LLVM comes from, does not tell": {
         "target.codegen": "llvm_get_targets llvm_get_cpu_archlist",
     },
