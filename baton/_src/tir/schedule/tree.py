@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -53,6 +54,15 @@ def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
             return named[own]
     known = ", ".join(r.block.name_hint for r in realizes(root))
     raise refuse(f"there is no block {name!r}", help=f"the function has: {known}")
+
+
+def unused_name(root: st.Stmt, label: str) -> str:
+    """A name for a new block: `label`, numbered if a block is called so. Handles are names: those given out stay with
+    their blocks.
+    """
+    taken = {n.name_hint for n in post_order(root) if isinstance(n, st.Block)}
+    numbered = (f"{label}_{count}" for count in itertools.count(1))
+    return next(name for name in itertools.chain([label], numbered) if name not in taken)
 
 
 def computes(block: st.Block) -> bool:

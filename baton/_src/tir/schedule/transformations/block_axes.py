@@ -22,7 +22,7 @@ from baton._src.tir.index_map import IndexMap
 from baton._src.tir.schedule.transformations.buffer_accesses import with_accesses
 from baton._src.tir.schedule.transformations.cache import insert_nest
 from baton._src.tir.schedule.transformations.nests import nest_over
-from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify, unused_name
 from baton._src.tir.schedule.views import without_views
 
 _TRUE = tir.IntImm("bool", 1)
@@ -156,7 +156,8 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
     new = nest_over(axes, refreshed(made))
     current: st.Stmt = loops[0]
     for buffer, copy, used, is_read in copies:
-        nest = _padded(copy, buffer, used) if is_read else _cut_out(buffer, copy, used)
+        label = unused_name(root, copy.name)
+        nest = _padded(copy, buffer, used, label) if is_read else _cut_out(buffer, copy, used, label)
         root = insert_nest(root, current, new, nest, copy, before=is_read)
         current = new
     return root if copies else replace(root, {loops[0]: new})
@@ -209,20 +210,20 @@ def _same(one: PrimExpr, other: PrimExpr) -> bool:
     return _is_zero(simplify(ops.subtract(one, ops.cast(one.dtype, other))))
 
 
-def _padded(target: Buffer, source: Buffer, used: Sequence[PrimExpr]) -> st.Stmt:
+def _padded(target: Buffer, source: Buffer, used: Sequence[PrimExpr], label: str) -> st.Stmt:
     """`target` filled with what the block uses of `source`, and with zeros behind it."""
     inside: PrimExpr = _TRUE
     axes = _axes(target.shape)
     for axis, dim, own in zip(axes, used, target.shape):
         if not _same(dim, own):
             inside = ops.logical_and(inside, ops.build("less", axis.var, ops.cast(axis.var.dtype, dim)))
-    return _stored(target, source, axes, target.name, lambda v: if_then_else(inside, v, ops.const(0, source.dtype)))
+    return _stored(target, source, axes, label, lambda v: if_then_else(inside, v, ops.const(0, source.dtype)))
 
 
-def _cut_out(target: Buffer, source: Buffer, used: Sequence[PrimExpr]) -> st.Stmt:
+def _cut_out(target: Buffer, source: Buffer, used: Sequence[PrimExpr], label: str) -> st.Stmt:
     """The elements of `target` that the block computes, from a larger `source`."""
     axes = _axes([ops.cast(dim.dtype, size) for dim, size in zip(target.shape, used)])
-    return _stored(target, source, axes, source.name, lambda v: v)
+    return _stored(target, source, axes, label, lambda v: v)
 
 
 def _axes(extents: Sequence[PrimExpr]) -> list[IterVar]:

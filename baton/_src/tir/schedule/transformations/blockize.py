@@ -21,7 +21,17 @@ from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.coverage import require_once
 from baton._src.tir.schedule.transformations.buffer_accesses import with_simple_indices
-from baton._src.tir.schedule.tree import find_loop, is_true, path_to, realizes, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.tree import (
+    find_loop,
+    is_true,
+    path_to,
+    realizes,
+    refreshed,
+    refuse,
+    replace,
+    simplify,
+    unused_name,
+)
 from baton._src.tir.schedule.views import of_buffers
 from baton._src.tir.text.printer import node_text
 
@@ -58,8 +68,9 @@ def blockize(root: st.Stmt, var: tir.Var, preserve_unit_iters: bool = True) -> t
         require_once(realize, below)  # the init will stand in front of them
     parts = divided(realize, below, preserve_unit_iters)
     body = replace(loop, {realize: parts.realize})
-    init = None if block.init is None else _initialisation(parts, below)
-    label = f"{block.name_hint}_o"
+    begin = unused_name(root, f"{block.name_hint}_init")
+    init = None if block.init is None else _initialisation(parts, below, begin)
+    label = unused_name(root, f"{block.name_hint}_o")
     made = refreshed(st.Block(parts.outer, (), (), label, body, init))
     return replace(root, {loop: st.BlockRealize(parts.outside, parts.condition, made)}), label
 
@@ -184,8 +195,10 @@ def _divided(
     return simplify(ops.floordiv(base, size)), within, size
 
 
-def _initialisation(parts: Divided, below: Sequence[st.For]) -> st.Stmt:
-    """The initialisation of a reduction for all elements of the outer block, over the data-parallel loops inside."""
+def _initialisation(parts: Divided, below: Sequence[st.For], label: str) -> st.Stmt:
+    """The initialisation of a reduction, a block `label`, for all elements of the outer block, over the data-parallel
+    loops inside.
+    """
     inner, start = parts.realize.block, parts.init
     assert start is not None
     mentioned = set(post_order(start))
@@ -203,7 +216,7 @@ def _initialisation(parts: Divided, below: Sequence[st.For]) -> st.Stmt:
             f"block {name} runs under {node_text(condition)}, which its initialisation knows nothing of",
             help="decompose_reduction before",
         )
-    made = refreshed(st.Block(iters, (), (), f"{name}_init", substitute(start, own)))
+    made = refreshed(st.Block(iters, (), (), label, substitute(start, own)))
     fresh: dict[Any, Any] = {item.loop_var: item.loop_var.copy() for item in loops}
     nest: st.Stmt = substitute(st.BlockRealize(values, condition, made), fresh)
     for item in reversed(loops):

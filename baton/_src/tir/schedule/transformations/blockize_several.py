@@ -13,7 +13,16 @@ from baton._src.ir.structural import structural_equal
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.schedule.transformations.blockize import Divided, divided
-from baton._src.tir.schedule.tree import find_block, path_to, realizes, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.tree import (
+    find_block,
+    path_to,
+    realizes,
+    refreshed,
+    refuse,
+    replace,
+    simplify,
+    unused_name,
+)
 
 
 def blockize_several(root: st.Stmt, names: Sequence[str], preserve_unit_iters: bool = True) -> tuple[st.Stmt, str]:
@@ -37,7 +46,7 @@ def blockize_several(root: st.Stmt, names: Sequence[str], preserve_unit_iters: b
     first = parts[0]
     pairs = {nest: replace(nest, {r: part.realize}) for nest, r, part in zip(nests, found, parts)}
     body = st.SeqStmt(tuple(pairs[s] for s in sequence.seq if s in pairs))
-    label = f"outer_{'_'.join(r.block.name_hint for r in found)}_"
+    label = unused_name(root, f"outer_{'_'.join(r.block.name_hint for r in found)}_")
     made = st.BlockRealize(first.outside, first.condition, refreshed(st.Block(first.outer, (), (), label, body)))
     place = list(sequence.seq).index(next(s for s in sequence.seq if s in pairs))
     whole: list[st.Stmt] = [s for s in sequence.seq if s not in pairs]

@@ -29,6 +29,7 @@ from baton._src.tir.schedule.tree import (
     replace,
     replace_buffer,
     simplify,
+    unused_name,
 )
 from baton._src.tir.schedule.views import defined_by
 from baton._src.values.dtype import INT64
@@ -52,7 +53,7 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     if any(r not in realizes(spot.around) for r in wanted):
         raise refuse(f"{source.name} is computed inside a loop that does not contain all of its readers")
     box = _box(spot, spot.around, source, 0)
-    nest, block_name = copy_nest(source, copy, box)
+    nest, block_name = copy_nest(source, copy, box, unused_name(root, copy.name))
     root = insert_at(root, spot, first, replace_buffer(first, source, copy), nest, copy, before=True)
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
@@ -95,7 +96,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     spot = find_spot(root, realize, depends)
     box = _box(spot, spot.statement, target, 1)
     _require_filled(realize, spot, target, box)
-    nest, block_name = copy_nest(copy, target, box, name=copy.name)
+    nest, block_name = copy_nest(copy, target, box, unused_name(root, copy.name))
     root = insert_at(root, spot, realize, moved, nest, copy, before=False)
     return replace(root, changed), block_name
 
@@ -236,14 +237,13 @@ def like(buffer: Buffer, scope: str) -> Buffer:
     return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=known_scope(scope))
 
 
-def copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None = None) -> tuple[st.Stmt, str]:
-    """The loops that copy a box, and the name of their block (default: that of the target)."""
+def copy_nest(source: Buffer, target: Buffer, box: list[Range], label: str) -> tuple[st.Stmt, str]:
+    """The loops that copy a box in a block of this name, and the name."""
     loops = [tir.Var(f"ax{i}", d.dtype) for i, d in enumerate(target.shape)]
     axes = [tir.Var(f"v{i}", d.dtype) for i, d in enumerate(target.shape)]
     iters = [IterVar(Range(tir.IntImm(d.dtype, 0), d), v) for d, v in zip(target.shape, axes)]
     point = tuple(Range(v, tir.IntImm(v.dtype, 1)) for v in axes)
     store = st.BufferStore(target, tir.BufferLoad(source, tuple(axes)), tuple(axes))
-    label = name or target.name
     block = st.Block(iters, (BufferRegion(source, point),), (BufferRegion(target, point),), label, store)
     values = [ops.add(ops.cast(v.dtype, part.min), v) for v, part in zip(loops, box)]
     body: st.Stmt = st.BlockRealize(tuple(values), tir.IntImm("bool", 1), block)

@@ -14,13 +14,13 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.same_value import same_value
-from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.schedule.conditions.independence import require_independent
 from baton._src.tir.schedule.transformations.cache import copy_nest, find_spot, insert_at, insert_nest, like
 from baton._src.tir.schedule.transformations.layout import buffer_of
 from baton._src.tir.schedule.transformations.nests import nest_over
 from baton._src.tir.schedule.transformations.reindex import axes_in
-from baton._src.tir.schedule.tree import find_block, path_to, refreshed, refuse, replace, replace_buffer
+from baton._src.tir.schedule.tree import find_block, path_to, refreshed, refuse, replace, replace_buffer, unused_name
 
 Depends = Callable[[st.BlockRealize], bool]
 """Whether a block must stay on its side of a copy."""
@@ -31,8 +31,9 @@ def cache_index(root: st.Stmt, name: str, scope: str, threshold: int = 0) -> tup
     gives the names of the blocks that compute them."""
     made: list[str] = []
     for number, index in enumerate(_computed_indices(find_block(root, name).block, threshold)):
-        root = _with_index(root, name, index, number, scope)
-        made.append(f"index_{number}")
+        label = unused_name(root, f"index_{number}")
+        root = _with_index(root, name, index, number, label, scope)
+        made.append(label)
     return root, made
 
 
@@ -58,8 +59,8 @@ def _only_of_axes(index: PrimExpr, block: st.Block) -> bool:
     return bool(variables) and variables <= own and not any(isinstance(n, tir.BufferLoad | tir.Call) for n in nodes)
 
 
-def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, scope: str) -> st.Stmt:
-    """A block `index_<number>` that computes `index` in front of the block called `name`, which reads it there."""
+def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, label: str, scope: str) -> st.Stmt:
+    """A block `label` that computes `index` in front of the block called `name`, which reads it there."""
     realize = find_block(root, name)
     axes = axes_in(realize.block, (index,))
     buffer = decl_buffer([axis.extent for axis in axes], index.dtype, f"index_var_{number}", scope=scope)
@@ -77,7 +78,7 @@ def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, scope: s
     at = tuple(fresh[axis.var] for axis in axes)
     store = st.BufferStore(buffer, substitute(index, fresh), at)
     iters = [tir.IterVar(Range(tir.IntImm(v.dtype, 0), axis.extent), v) for v, axis in zip(at, axes)]
-    nest = nest_over(iters, refreshed(st.Block(iters, (), (), f"index_{number}", store)))
+    nest = nest_over(iters, refreshed(st.Block(iters, (), (), label, store)))
     return insert_nest(root, realize, realize.with_fields(block=changed), nest, buffer, before=True)
 
 
@@ -94,19 +95,19 @@ def cache_inplace(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.
 
     copy = like(target, scope)
     whole = [Range(tir.IntImm(dim.dtype, 0), dim) for dim in target.shape]
-    before, first = copy_nest(target, copy, whole)
-    after, last = copy_nest(copy, target, whole, name=f"{copy.name}_back")
+    before, first = copy_nest(target, copy, whole, unused_name(root, copy.name))
+    after, last = copy_nest(copy, target, whole, unused_name(root, f"{copy.name}_back"))
     moved = replace_buffer(realize, target, copy)
     spot = find_spot(root, realize, depends)
     root = insert_at(root, spot, realize, moved, before, copy, before=True)
-    made = _behind(root, moved, after, copy, depends)
+    made = _behind(root, moved, after, first, depends)
     for around in path_to(made, moved):
         if isinstance(around, st.For):
             require_independent(around, made)
     return made, [first, last]
 
 
-def _behind(root: st.Stmt, moved: st.BlockRealize, nest: st.Stmt, copy: Buffer, depends: Depends) -> st.Stmt:
-    """`nest` behind the statement with `moved` that the copy was made in front of."""
-    spot = find_spot(root, moved, lambda r: depends(r) or r.block.name_hint == copy.name)
+def _behind(root: st.Stmt, moved: st.BlockRealize, nest: st.Stmt, first: str, depends: Depends) -> st.Stmt:
+    """`nest` behind the statement with `moved` that the copy was made in front of, by the block `first`."""
+    spot = find_spot(root, moved, lambda r: depends(r) or r.block.name_hint == first)
     return replace(root, {spot.statement: st.SeqStmt((spot.statement, nest))})

@@ -23,6 +23,7 @@ from baton._src.tir.schedule.tree import (
     refuse,
     replace,
     simplify,
+    unused_name,
 )
 
 
@@ -74,7 +75,8 @@ def with_padding(
     outside = substitute(empty, {v: ops.cast(v.dtype, a) for v, a in zip(back.initial_indices, at)})
     filled = value.map_indices(list(at))[0] if isinstance(value, IndexMap) else value
     store = st.BufferStore(buffer, ops.cast(buffer.dtype, ops.convert(filled)), at)
-    block = refreshed(st.Block(axes, (), (), f"{buffer.name}_padding", st.IfThenElse(outside, store)))
+    label = unused_name(func.body, f"{buffer.name}_padding")
+    block = refreshed(st.Block(axes, (), (), label, st.IfThenElse(outside, store)))
     nest = nest_over(axes, block)
     path = path_to(func.body, find_block(func.body, name))
     place = max(n for n, item in enumerate(path[:-1]) if isinstance(item, st.Block))

@@ -28,6 +28,7 @@ from baton._src.tir.schedule.tree import (
     refuse,
     replace,
     simplify,
+    unused_name,
     with_condition,
 )
 from baton._src.tir.schedule.views import without_views
@@ -53,7 +54,7 @@ def decompose_padding(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, 
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     fresh: dict[Any, Any] = {i.loop_var: tir.Var(f"{i.loop_var.name}_pad", i.loop_var.dtype) for i in below}
     own: dict[Any, Any] = {iv.var: tir.Var(f"{iv.var.name}_pad", iv.var.dtype) for iv in block.iter_vars}
-    label = f"{name}_pad_const"
+    label = unused_name(root, f"{name}_pad_const")
     fill = st.BufferStore(store.buffer, constant, tuple(substitute(i, own) for i in store.indices))
     iters = [IterVar(iv.dom, own[iv.var], iv.iter_type) for iv in block.iter_vars]
     values = tuple(substitute(v, fresh) for v in realize.iter_values)

@@ -11,7 +11,16 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.reductions import condition_at_start, variables_of
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.coverage import require_once
-from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.tree import (
+    find_block,
+    find_loop,
+    path_to,
+    refreshed,
+    refuse,
+    replace,
+    simplify,
+    unused_name,
+)
 from baton._src.tir.schedule.views import of_buffers
 
 
@@ -23,9 +32,13 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     _check(realize, outer, below, var)
-    nest = _initialisation(realize, below, f"{name}_init")
-    updated = replace(loop, {realize: realize.with_fields(block=_update(realize.block))})
-    return replace(root, {loop: st.SeqStmt((nest, updated))}), f"{name}_init"
+    label = unused_name(root, f"{name}_init")
+    nest = _initialisation(realize, below, label)
+    rest = f"{realize.block.name_hint}_update"
+    if unused_name(root, rest) != rest:
+        rest = realize.block.name_hint  # the handle would be taken for the other block
+    updated = replace(loop, {realize: realize.with_fields(block=_update(realize.block, rest))})
+    return replace(root, {loop: st.SeqStmt((nest, updated))}), label
 
 
 def _check(realize: st.BlockRealize, outer: list[st.For], below: list[st.For], var: tir.Var) -> None:
@@ -81,8 +94,8 @@ def _init_block(
     return refreshed(block), tuple(values)
 
 
-def _update(block: st.Block) -> st.Block:
-    """The block without its initialisation: it now reads what it accumulates into."""
+def _update(block: st.Block, name: str) -> st.Block:
+    """The block without its initialisation, under this name: it now reads what it accumulates into."""
     own_reads = {r.buffer for r in block.reads}
     reads = (*(w for w in block.writes if w.buffer not in own_reads), *block.reads)
-    return block.with_fields(init=None, reads=reads, name_hint=f"{block.name_hint}_update")
+    return block.with_fields(init=None, reads=reads, name_hint=name)

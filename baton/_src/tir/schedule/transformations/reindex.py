@@ -26,7 +26,7 @@ from baton._src.tir.schedule.conditions.coverage import require_own_start, requi
 from baton._src.tir.schedule.transformations.cache import find_spot, insert_nest
 from baton._src.tir.schedule.transformations.layout import buffer_of
 from baton._src.tir.schedule.transformations.nests import nest_over
-from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
+from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify, unused_name
 from baton._src.tir.schedule.views import without_views
 
 
@@ -112,7 +112,8 @@ def _through(
     changed = rewrite(realize.block, _redirected(original[0], *copy))
     moved = realize.with_fields(block=refreshed(changed))
     source, target = (copy, original) if which == "write" else (original, copy)
-    nest = _copy_of_axes(axes, source, target, copy[0].name)
+    label = unused_name(root, copy[0].name)
+    nest = _copy_of_axes(axes, source, target, label)
     buffer, indices = original
     if which == "read" and any(region.buffer is buffer for region in realize.block.writes):
         raise refuse(
@@ -129,7 +130,7 @@ def _through(
         require_whole(root, realize, axes)
     if not find_spot(root, realize, lambda r: _accesses(r.block, buffer, which)).is_whole:
         raise refuse(f"{buffer.name} is made or used in loops that block {realize.block.name_hint} stands in")
-    return insert_nest(root, realize, moved, nest, copy[0], before=which == "read"), copy[0].name
+    return insert_nest(root, realize, moved, nest, copy[0], before=which == "read"), label
 
 
 def _always_inside(axes: list[IterVar], indices: tuple[PrimExpr, ...], buffer: Buffer) -> bool:

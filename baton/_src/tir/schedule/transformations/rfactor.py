@@ -30,6 +30,7 @@ from baton._src.tir.schedule.tree import (
     refreshed,
     refuse,
     replace,
+    unused_name,
     with_condition,
 )
 from baton._src.tir.schedule.views import without_views
@@ -59,7 +60,8 @@ def rfactor(
     if not 0 <= place <= rank:
         raise refuse(f"factor_axis {factor_axis}: the partial results of {name} have {rank + 1} dims")
     buffers = [_partial_buffer(store.buffer, loop, place) for store in reducer.stores]
-    first, label = _partial(realize, path, loop, reducer, buffers, place)
+    label = unused_name(root, f"{name}_rf")
+    first = _partial(realize, path, loop, reducer, buffers, place, label)
     second = _combined(realize, loop, reducer, buffers, place)
     nest = _nest_over_axes(second) if over_axes else _nest_of_loops(second, realize, path, loop)
     outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
@@ -117,8 +119,9 @@ def _partial(
     reducer: Reducer,
     buffers: list[Buffer],
     place: int,
-) -> tuple[st.BlockRealize, str]:
-    """The block of the partial results: each loop of the reduction is an axis of its own, the factored one spatial."""
+    label: str,
+) -> st.BlockRealize:
+    """The partial results, as a block `label`: each loop of the reduction is an axis, the factored one spatial."""
     block = realize.block
     spatial = [(iv, v) for iv, v in zip(block.iter_vars, realize.iter_values) if iv.iter_type != "reduce"]
     reduced = [(iv, v) for iv, v in zip(block.iter_vars, realize.iter_values) if iv.iter_type == "reduce"]
@@ -148,9 +151,8 @@ def _partial(
         body = st.stores_at_once(buffers, reducer.combine(own, taken_in), indices)
         predicate, body = _conditioned(realize, path, body, loop, inside)
         init = st.stmt_seq(*(st.BufferStore(b, start, indices) for b, start in zip(buffers, reducer.starts)))
-    label = f"{block.name_hint}_rf"
     made = st.Block([iv for iv, _ in ordered], (), (), label, body, init, annotations=block.annotations)
-    return st.BlockRealize(tuple(v for _, v in ordered), predicate, refreshed(made)), label
+    return st.BlockRealize(tuple(v for _, v in ordered), predicate, refreshed(made))
 
 
 def _partial_axes(
