@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
+from baton import relay
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.ops.image.resampling import METHODS, MODES, ROUNDINGS
@@ -80,3 +82,17 @@ def test_as_the_reference(method: str, mode: str, target: Target) -> None:
         off = 0.0 if method == "nearest_neighbor" else OFF[str(out.dtype)]
         wanted = sampled.reference().astype("float64")
         np.testing.assert_allclose(out.astype("float64"), wanted, rtol=0, atol=off, err_msg=str(sample))
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_where_no_rounding_is_said_places_are_rounded_down(kind: str) -> None:
+    """Guards TVM's meaning of an empty `rounding_method`: with half-pixel centres, the usual ones, it was rounded."""
+    x = relay.var("x", shape=(1, 1, 4))
+    ends = relay.image.resize1d(x, (7,), method="nearest_neighbor", coordinate_transformation_mode="align_corners")
+    halves = relay.image.resize1d(x, (8,), method="nearest_neighbor")
+    volumes = relay.nn.upsampling3d(relay.reshape(x, (1, 1, 1, 1, 4)), 1, 1, 2)
+    program = relay.Function([x], relay.Tuple([ends, halves, relay.reshape(volumes, (1, 1, 8))]))
+    data = np.arange(4, dtype="float32").reshape(1, 1, 4)
+    found = relay.create_executor(kind, baton.IRModule.from_expr(program)).evaluate()(data)
+    down = [0, 0, 0, 1, 1, 2, 2, 3]
+    assert [np.asarray(v.numpy()).ravel().tolist() for v in found] == [[0, 1, 1, 2, 2, 3, 3], down, down]

@@ -170,10 +170,7 @@ def even_steps(places: Any, before: int) -> Steps | None:
 
 
 def _rounded(s: Scalars, at: Any, a: Any) -> Any:
-    method = a.rounding_method
-    if not method:
-        floors = ("asymmetric", "tf_half_pixel_for_nn")
-        method = "floor" if a.coordinate_transformation_mode in floors else "round"
+    method = a.rounding_method or ("round" if a.coordinate_transformation_mode == "align_corners" else "floor")
     if method == "floor":
         return s.floor(at + s.number(_EPSILON))
     if method == "ceil":

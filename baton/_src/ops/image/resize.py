@@ -64,7 +64,9 @@ class ResizeAttrs(Attrs):
     layout: str = attr("", "layout of the data")
     method: str = attr("linear", "nearest_neighbor, linear or cubic")
     coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
-    rounding_method: str = attr("round", "the rounding of nearest_neighbor; empty: the mode's default")
+    rounding_method: str = attr(
+        "round", "the rounding of nearest_neighbor; empty: round with align_corners, else floor"
+    )
     cubic_alpha: float = attr(-0.5, "the cubic coefficient")
     cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
     extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
