@@ -41,8 +41,8 @@ class CallTE:
 
     name: str
     function: PrimFunc
-    tensors: list[Any]
-    """The tensor arguments, in the kernel's order."""
+    args: list[Any]
+    """The arguments in the kernel's order: tensors, and scalars of which only the dtype is known."""
     outputs: StructInfo
     integers: list[TirVar]
     """The caller's shape variables that are passed as integers after the outputs."""
@@ -56,7 +56,7 @@ class CallTE:
 
     def _args(self, callee: GlobalVar) -> list[Any]:
         ints = [ShapeExpr(self.integers)] if self.integers else []
-        return [callee, Tuple(self.tensors), *ints]
+        return [callee, Tuple(self.args), *ints]
 
 
 @dataclass
@@ -65,7 +65,8 @@ class _Conversion:
 
     normalize: Callable[[Any], Any]
     exprs: list[Any] = field(default_factory=list)
-    placeholders: list[Tensor] = field(default_factory=list)
+    params: list[Tensor | TirVar] = field(default_factory=list)
+    """The kernel's parameter for each of `exprs`."""
     own: dict[TirVar, TirVar] = field(default_factory=dict)
     """The kernel's variable for each of the caller's."""
 
@@ -92,23 +93,27 @@ class _Conversion:
         if isinstance(value, PrimValue):
             return self.dim(value.value)
         info = value.struct_info
+        name = getattr(value, "name_hint", None) or f"arg{len(self.exprs)}"
         match info:
             case TensorStructInfo(shape=ShapeExpr() as shape) if not info.dtype.is_void:
-                name = getattr(value, "name_hint", None) or f"arg{len(self.exprs)}"
-                made = placeholder([self.dim(d) for d in shape.values], info.dtype, name)
-                self.exprs.append(value)
-                self.placeholders.append(made)
-                return made
+                return self._param(value, placeholder([self.dim(d) for d in shape.values], info.dtype, name))
             case ShapeStructInfo(values=tuple() as values):
                 return [self.dim(v) for v in values]
             case PrimStructInfo(value=PrimExpr() as scalar):
                 return self.dim(scalar)
+            case PrimStructInfo():
+                return self._param(value, TirVar(name, info.dtype))
             case _:
                 raise fail(
                     API,
                     f"call_te cannot pass {described(info)} to a te function",
-                    help="tensors need known rank and dtype, shapes and prims known values: insert a match_cast",
+                    help="tensors need known rank and dtype, shapes known values: insert a match_cast",
                 )
+
+    def _param(self, value: Any, param: Tensor | TirVar) -> Any:
+        self.exprs.append(value)
+        self.params.append(param)
+        return param
 
 
 def call_te_arguments(
@@ -127,12 +132,15 @@ def call_te_arguments(
     for output in outputs:
         if not isinstance(output, Tensor):
             raise fail(API, f"the te function {name} gave {type(output).__name__}, not a tensor")
-    tensors = [*conversion.placeholders, *outputs]
-    integers = _undetermined(tensors, conversion.own)
-    function = create_prim_func([*tensors, *(conversion.own[v] for v in integers)], name=name, attrs=attrs)
+    params = [*conversion.params, *outputs]
+    integers = _undetermined([p for p in params if isinstance(p, Tensor)], conversion.own)
+    function = create_prim_func([*params, *(conversion.own[v] for v in integers)], name=name, attrs=attrs)
     back = {mine: theirs for theirs, mine in conversion.own.items()}
-    infos = [TensorStructInfo([operators.cast(INT64, substitute(d, back)) for d in o.shape], o.dtype) for o in outputs]
-    info: StructInfo = infos[0] if not isinstance(made, (list, tuple)) else TupleStructInfo(infos)
+    place = next((e.struct_info.vdevice for e in conversion.exprs if getattr(e.struct_info, "vdevice", None)), None)
+    infos = [
+        TensorStructInfo([operators.cast(INT64, substitute(d, back)) for d in o.shape], o.dtype, place) for o in outputs
+    ]
+    info: StructInfo = infos[0] if len(infos) == 1 else TupleStructInfo(infos)  # a list of one is no tuple, as in TVM
     return CallTE(name, function.without_attr("global_symbol"), conversion.exprs, info, integers)
 
 

@@ -52,11 +52,11 @@ def te_tensor(value: Any, tir_var_map: Any = None, name: str = "rxplaceholder") 
 def gen_call_tir_inputs(
     func: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[PrimFunc, list[Any], list[Any], ShapeExpr | None]:
-    """What `call_tir` takes to compute a te function: the kernel, its tensors, what the results are, and the shape
+    """What `call_tir` takes to compute a te function: the kernel, its arguments, what the results are, and the shape
     variables that no tensor shows (`primfunc_attrs`: attributes of the kernel)."""
     made = call_te_arguments(BlockBuilder().normalize, func, args, kwargs)
     infos = made.outputs.fields if isinstance(made.outputs, TupleStructInfo) else (made.outputs,)
-    return made.function, list(made.tensors), list(infos), ShapeExpr(made.integers) if made.integers else None
+    return made.function, list(made.args), list(infos), ShapeExpr(made.integers) if made.integers else None
 
 
 _METADATA = "metadata = tvm.ir.load_json("
