@@ -196,6 +196,22 @@ def test_layers_and_operators() -> None:
     assert weights["back.weight"].shape == (4, 2, 2)
 
 
+class Resized(nn.Module):
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def forward(self, x: nn.Tensor) -> Any:
+        return op.interpolate(x, scale_factor=self.factor)
+
+
+@pytest.mark.parametrize(("factor", "size"), [(0.5, (4, 3)), (1.5, (13, 10)), (3, (27, 21))])
+def test_open_sizes_are_scaled_by_fractions(factor: float, size: tuple[int, int]) -> None:
+    """Sizes that are not known were multiplied by the factor without its fraction: 0.5 gave images without pixels."""
+    x = np.zeros((1, 2, 9, 7), "float32")
+    found, _ = run(Resized(factor), {"x": nn.spec.Tensor((1, 2, "height", "width"), "float32")}, x)
+    assert found.shape == (1, 2, *size)
+
+
 class Images(nn.Module):
     def __init__(self, last: bool) -> None:
         self.last = last

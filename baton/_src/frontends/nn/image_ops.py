@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,19 @@ def interpolate(
     if size is None:
         spatial = [d for d, letter in zip(x.shape, data_layout) if letter in "HW"]
         factors = scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * len(spatial)
-        size = [d * int(f) if isinstance(d, PrimExpr) else int(d * f) for d, f in zip(spatial, factors)]
+        size = [_scaled(d, f) for d, f in zip(spatial, factors)]
     method = "nearest_neighbor" if mode.startswith("nearest") else mode.removeprefix("bi")
     how = "asymmetric" if method == "nearest_neighbor" else "align_corners" if align_corners else "half_pixel"
     options = {"layout": data_layout, "method": method, "coordinate_transformation_mode": how}
     return emit(_RELAX.image.resize2d(x._expr, (size, size) if isinstance(size, int) else tuple(size), **options), name)
+
+
+def _scaled(extent: Any, factor: float) -> Any:
+    """The size in whole pixels; of an extent that is not known the factor as it is written, 1.1 as 11 / 10."""
+    if not isinstance(extent, PrimExpr):
+        return int(extent * factor)
+    ratio = Fraction(str(factor))
+    return extent * ratio.numerator // ratio.denominator
 
 
 def get_timestep_embedding(
