@@ -100,10 +100,11 @@ def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, 
 
     steps = [each(width, lambda n, v: st.BufferStore(part, initial, at(n, v)))]
     steps.append(loop(panel, block.panels, each(width, update)))
-    half = width
-    while half > 1:
-        half //= 2
-        steps.append(each(half, partial(halved, half)))
+    left = width
+    while left > 1:
+        half = 1 << ((left - 1).bit_length() - 1)  # NEON's panels are three vectors
+        steps.append(each(left - half, partial(halved, half)))
+        left = half
     for number, row in enumerate(numbers):
         steps.append(st.BufferStore(result, tir.BufferLoad(part, at(number, i64(0))), (row,)))
     return loop(group, rows // beside, allocated(part, sequence(*steps)))
