@@ -183,7 +183,7 @@ def test_debug_executor(dense: GraphExecutorFactory, tmp_path: Path, capsys: pyt
     assert graph.profile().records
     assert names[-1] in capsys.readouterr().out
     folder = tmp_path / "_tvmdbg_device_CPU_0"
-    assert len(json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]) == len(names)
+    assert len(json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]) == 2 * len(names)
     written = load_param_dict((folder / "output_tensors.params").read_bytes())
     np.testing.assert_array_equal(
         written[f"{names[-1]}____topo-index:{len(names) - 1}____output-num:0"].numpy(),
@@ -196,6 +196,34 @@ def test_debug_executor(dense: GraphExecutorFactory, tmp_path: Path, capsys: pyt
     graph.run(number=1, min_repeat_ms=0, x=X)
     graph.exit()
     assert not tmp_path.exists()
+
+
+def test_nodes_of_a_graph_are_counted_as_its_json_does() -> None:
+    """Guards their numbers, which scripts take from the graph: parameters come first, nodes may have two outputs, and
+    heads are what the program gives, in its order."""
+    text = 'def @main(%x: Tensor[(3, 5), float32]) { let %t = topk(%x, k=2, ret_type="both"); (%t.1, %x, exp(%t.0)) }'
+    lib = build(module(text))
+    graph = json.loads(lib.get_graph_json())
+    names = [node["name"] for node in graph["nodes"]]
+    assert names[:2] == ["x", "topk"]
+    assert graph["heads"] == [[1, 1, 0], [0, 0, 0], [2, 0, 0]]
+    debug = GraphModuleDebug(lib["default"](CPU), CPU, lib.get_graph_json())
+    x = np.arange(15, dtype="float32").reshape(3, 5) / 5
+    debug.set_input(x=x)
+    np.testing.assert_array_equal(debug.debug_get_output(0).numpy(), x)  # nothing has run yet
+    np.testing.assert_allclose(debug.debug_get_output(2).numpy(), np.exp(x[:, :2:-1]), rtol=1e-6)
+    debug.set_input(x=-x)
+    np.testing.assert_array_equal(debug.debug_get_output("topk").numpy(), -x[:, :2])
+    debug.run(number=1, min_repeat_ms=0)
+    nodes = debug.debug_datum.get_graph_nodes()
+    assert [node["name"] for node in nodes] == names
+    assert [node["op"] for node in nodes][:2] == ["param", "topk"]
+    assert [node["inputs"] for node in nodes] == [[], ["x"], ["topk"]]
+    assert [debug.debug_datum.get_graph_node_output_num(node) for node in nodes] == [1, 2, 1]
+    assert "topk____topo-index:1____output-num:1" in debug.debug_datum.get_output_tensors()
+    assert debug.run_individual(1, repeat=2)[0] == [0, 0]
+    with pytest.raises(AttributeError, match="no node 'tanh'"):
+        debug.debug_get_output("tanh")
 
 
 INDICES = """

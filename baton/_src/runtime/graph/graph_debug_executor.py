@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from baton._src.runtime.graph.debug_result import DebugResult, NodeRun
-from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime
+from baton._src.runtime.graph.debug_result import PARAMETER, DebugResult, NodeRun
+from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime, tensors_in
 from baton._src.runtime.graph.graph_executor import create as create_instance
+from baton._src.runtime.graph.graph_json import graph_json
 from baton._src.runtime.native.faults import without_faults
-from baton._src.runtime.native.native_plan import Step
+from baton._src.runtime.native.native_plan import NativePlan, Step
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.vm.engine import Engine
 from baton._src.support.diagnostics import fail
@@ -24,6 +25,7 @@ from baton._src.values.tensor import AnyArray, NDArray
 class GraphModuleDebug(GraphModule):
     """A graph executor that keeps the output and the time of every node of the last `run`, in `debug_datum`.
 
+    Nodes count as in the graph (`lib.get_graph_json()`): first its parameters, which take no time, then its kernels.
     With a `dump_root`, each run also writes them to files in the folder `_tvmdbg_device_CPU_0` there (`debug_result`).
     """
 
@@ -31,13 +33,18 @@ class GraphModuleDebug(GraphModule):
         self, module: GraphRuntime, device: Device = CPU, graph_json_str: str = "", dump_root: Any = None
     ) -> None:
         super().__init__(module)
-        self._node_outputs: list[tuple[str, NDArray]] = []
         folder = None if dump_root is None else Path(dump_root) / "_tvmdbg_device_CPU_0"
-        self.debug_datum = DebugResult(graph_json_str, folder)
+        self.debug_datum = DebugResult(graph_json_str or graph_json(module.executable), folder)
+
+    @property
+    def _plan(self) -> NativePlan | None:
+        return self.module.executable.natives.get("main")
 
     def _steps(self) -> Sequence[Step]:
-        plan = self.module.executable.natives.get("main")
-        return () if plan is None else plan.steps
+        return () if self._plan is None else self._plan.steps
+
+    def _parameters(self) -> list[str]:
+        return [] if self._plan is None else [given.name for given in self._plan.inputs]
 
     def _engine(self, hook: Callable[..., None]) -> Engine:
         engine = Engine(self.module.executable, self.module.machine.engine.functions)
@@ -59,20 +66,23 @@ class GraphModuleDebug(GraphModule):
         result if there is a folder for it, and print the times."""
         self._set_named(input_dict)
         kept = self._run_once()
-        self._node_outputs = [(name, tensor) for name, tensors in kept for tensor in tensors]
         times = self.run_individual(number, repeat, min_repeat_ms)
-        self.debug_datum.nodes = [NodeRun(name, tensors, spent) for (name, tensors), spent in zip(kept, times)]
+        self.debug_datum.runs = [node._replace(seconds=spent) for node, spent in zip(kept, times)]
         self.debug_datum.dump()
         self.debug_datum.display_debug_result(sort_by_time)
 
-    def _run_once(self) -> list[tuple[str, list[NDArray]]]:
-        """Run the graph; the nodes with what they wrote."""
-        writes = iter([step.writes for step in self._steps()])
-        kept: list[tuple[str, list[NDArray]]] = []
+    def _run_once(self) -> list[NodeRun]:
+        """Run the graph; its nodes with what they wrote, and no times."""
+        steps = iter(self._steps())
+        given = tensors_in(tuple(self.module.inputs))
+        kept = [NodeRun(name, PARAMETER, 0, [tensor], ()) for name, tensor in zip(self._parameters(), given)]
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             run()
-            kept.append((name, [NDArray(tensors[i].copy()) for i in next(writes, ())]))
+            step = next(steps, None)
+            written = () if step is None else step.writes
+            outputs = [NDArray(tensors[i].copy()) for i in written]
+            kept.append(NodeRun(name, kernel, len(tensors) - len(written), outputs, ()))
 
         before = self.module.machine.engine
         self.module.machine.engine = self._engine(hook)
@@ -83,19 +93,19 @@ class GraphModuleDebug(GraphModule):
         return kept
 
     def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
-        """What a node (by number or name) wrote in the last run."""
-        names = [name for name, _ in self._node_outputs]
-        if not names:
-            raise fail("output-missing", "the graph has not run yet", help="call run() first")
+        """What a node (by number or name) writes, its first output, with the inputs as they are: the graph is run."""
+        names = self.get_node_names()
         index = names.index(node) if isinstance(node, str) and node in names else node
         if not isinstance(index, int) or not 0 <= index < len(names):
-            raise fail("output-unknown", f"there is no node {node!r}", help=f"there are: {', '.join(names)}")
-        found = self._node_outputs[index][1]
+            kind = AttributeError if isinstance(node, str) else IndexError
+            help = f"there are: {', '.join(f'{i}: {n}' for i, n in enumerate(names))}"
+            raise fail("output-unknown", f"there is no node {node!r}", help=help, kind=kind)
+        found = self._run_once()[index].outputs[0]
         return found if out is None else found.copyto(out)
 
     def get_node_names(self) -> list[str]:
-        """The nodes in the order they run."""
-        return [step.name for step in self._steps()]
+        """The nodes of the graph: its parameters, and its kernels in the order they run."""
+        return [*self._parameters(), *(step.name for step in self._steps())]
 
     def run_individual(
         self,
@@ -107,7 +117,7 @@ class GraphModuleDebug(GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:
         """Seconds of every node, for each repetition; the last three options have no effect."""
-        times: list[list[float]] = []
+        times = [[0.0] * max(1, repeat) for _ in self._parameters()]
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             times.append(list(_measured(run, tensors, number, repeat, min_repeat_ms).results))
@@ -126,11 +136,14 @@ class GraphModuleDebug(GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:
         """Seconds of one node, by its number in `get_node_names()`; the last three options have no effect."""
-        count = len(self._steps())
+        count, first = len(self.get_node_names()), len(self._parameters())
         if not 0 <= index < count:
-            raise fail("output-unknown", f"the graph has {count} nodes, there is no number {index}")
+            message = f"the graph has {count} nodes, there is no number {index}"
+            raise fail("output-unknown", message, kind=IndexError)
+        if index < first:
+            return BenchmarkResult((0.0,) * max(1, repeat))
         found: list[BenchmarkResult] = []
-        seen = iter(range(count))
+        seen = iter(range(first, count))
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             if next(seen, None) == index:
@@ -144,7 +157,7 @@ class GraphModuleDebug(GraphModule):
     def exit(self) -> None:
         """Discard the recorded outputs, and remove the dumps. What else is in the `dump_root` stays (TVM's removes it
         all)."""
-        self._node_outputs, self.debug_datum.nodes = [], ()
+        self.debug_datum.runs = ()
         self.debug_datum.remove()
 
     def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:

@@ -90,7 +90,7 @@ class GraphRuntime(ModuleFace):
             if value is None:
                 raise fail("input-missing", f"input {name!r} is not set", help=f'set_input("{name}", ...) first')
         result = self.machine["main"](*self.inputs)
-        self.outputs = tuple(_tensors_in(result))
+        self.outputs = tuple(tensors_in(result))
 
     def check_output(self, index: int) -> None:
         """Error `output-unknown`: there is no such number."""
@@ -131,13 +131,13 @@ def _flat_specs(specs: Sequence[Any], result: Any) -> list[Any]:
     return found
 
 
-def _tensors_in(value: Any) -> Iterator[NDArray]:
+def tensors_in(value: Any) -> Iterator[NDArray]:
     """The tensors of nested tuples, in order: a graph has outputs, not tuples."""
     if not isinstance(value, tuple):
         yield value
         return
     for field in value:
-        yield from _tensors_in(field)
+        yield from tensors_in(field)
 
 
 class GraphModule:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -20,23 +20,37 @@ def graph_json(executable: Executable) -> str:
     inputs = () if plan is None else plan.inputs
     nodes: list[dict[str, Any]] = [{"op": "null", "name": given.name, "inputs": []} for given in inputs]
     made = [[Place("input", at, i.info.dtype, i.info.dims or ())] for at, i in enumerate(inputs)]
-    last_writer: dict[Any, int] = {}
+    last_writer: dict[Any, list[int]] = {}
     for step in () if plan is None else plan.steps:
         sources = []
         for index, place in enumerate(step.tensors):
             if index in step.writes:
                 continue
-            number = place.at if place.space == "input" else last_writer.get((place.space, str(place.at)))
-            if number is not None:
-                sources.append([number, 0, 0])
+            source = [place.at, 0, 0] if place.space == "input" else last_writer.get((place.space, str(place.at)))
+            if source is not None:
+                sources.append(source)
         made.append([step.tensors[index] for index in step.writes])
-        last_writer |= {(place.space, str(place.at)): len(nodes) for place in made[-1]}
+        last_writer |= {(p.space, str(p.at)): [len(nodes), n, 0] for n, p in enumerate(made[-1])}
         attrs = {"func_name": step.kernel, "num_inputs": str(len(sources)), "num_outputs": str(len(step.writes))}
         nodes.append({"op": "tvm_op", "name": step.name, "attrs": attrs, "inputs": sources})
-    outputs = 0 if plan is None else len(plan.outputs) - plan.hidden
-    heads = [[last_writer.get(("output", str(i)), 0), 0, 0] for i in range(outputs)]
+    writers = {place: source for (space, place), source in last_writer.items() if space == "output"}
+    heads = [] if plan is None else list(_heads(plan.result, writers))
     graph = {"nodes": nodes, "arg_nodes": list(range(len(inputs))), "heads": heads, **_tensors_of(made)}
     return json.dumps(graph, indent=2)
+
+
+def _heads(result: Any, writers: Mapping[str, list[int]]) -> Iterator[list[int]]:
+    """Where the tensors of a plan's result come from; constants, which are no nodes, are left out."""
+    match result:
+        case int():
+            yield writers[str(result)]
+        case ["input", number]:
+            yield [number, 0, 0]
+        case ["view", source, _]:
+            yield from _heads(source, writers)
+        case ["tuple", fields]:
+            for field in fields:
+                yield from _heads(field, writers)
 
 
 def _tensors_of(made: Sequence[Sequence[Place]]) -> dict[str, Any]:
