@@ -181,9 +181,18 @@ def _with_statistics(call: Call, mean: Any, variance: Any) -> Tuple:
 
 
 def _layer_norm(call: Call) -> Any:
-    data, gamma, beta = call.args
-    info, a = _tensor(data), call.attrs
+    data, a = call.args[0], call.attrs
+    info = _tensor(data)
+    gamma, beta = (_beside(weight, [axis % info.ndim for axis in a.axes], info.ndim) for weight in call.args[1:])
     deviation = _OPS.sqrt(_OPS.add(_OPS.variance(data, a.axes, True), _scalar(a.epsilon, info)))
     out = _OPS.divide(_OPS.subtract(data, _OPS.mean(data, a.axes, True)), deviation)
     out = _OPS.multiply(out, gamma) if a.scale else out
     return _OPS.add(out, beta) if a.center else out
+
+
+def _beside(weight: Any, axes: list[int], ndim: int) -> Any:
+    """A weight, whose axes are `axes` of the data in this order, as it broadcasts to the data: itself along the last ones."""
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    turned = weight if order == list(range(len(axes))) else _OPS.permute_dims(weight, order)
+    between = [axis - min(axes) for axis in range(min(axes), ndim) if axis not in axes]
+    return _OPS.expand_dims(turned, between) if between else turned
