@@ -147,3 +147,13 @@ def test_products_of_few_rows_read_transposed_weights_in_place(m: int, fused: bo
     assert (["nn.dense", "nn.batch_matmul"] if fused else ["matmul", "matmul"]) == [
         name for name in called(after) if name in ("nn.dense", "nn.batch_matmul", "matmul")
     ]
+
+
+def test_sums_that_wrap_are_multiplied_as_they_are() -> None:
+    """100 + 100 is -56 in int8; the products alone, summed in int32, were 200."""
+
+    def build(b: Any, x: Any, w: Any, p: Any) -> Any:
+        return R.matmul(x, b.emit(R.add(w, p)), out_dtype="int32")
+
+    narrow = program([tensor(n, 1, 1, dtype="int8") for n in "xwp"], build)
+    assert ExpandMatmulOfSum()(narrow) is narrow

@@ -35,6 +35,9 @@ class ExpandMatmulOfSum(ProductRules):
 
         def expand(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
             left, right = found[a], found[b]
+            dtype = left.struct_info.dtype
+            if expr.struct_info.dtype != dtype and not dtype.is_float:
+                return None  # sums of narrow integers wrap, those of their products in a wider dtype do not
             if (left in weights and right in weights) or not _same_matrices(left, right, transposed in found):
                 return None
             if transposed in found:
