@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
-from tests.passes.relax.programs import R, arrays, called, check, program, tensor, weights
+from tests.passes.relax.programs import R, arrays, called, check, const, program, tensor, weights
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,14 @@ def test_shapes_of_biases_and_scales(channels: int, bias: Any, scale: Any, folds
 
     after = check(FoldScaleIntoWeights(), program([tensor("x", 1, 2, 5, 5)], build), *arrays((1, 2, 5, 5)), rtol=1e-4)
     assert ("multiply" not in called(after)) is folds
+
+
+def test_scales_keep_their_digits() -> None:
+    """Weights of float16 took a scale of float32 in: the sums, of float32, lost half of their digits."""
+
+    def build(b: Any, x: Any) -> Any:
+        kernel = const(weights(4, 2, 3, 3).data.numpy(), dtype="float16")
+        return R.multiply(b.emit(R.nn.conv2d(x, kernel, out_dtype="float32")), weights(4, 1, 1, seed=2))
+
+    before = program([tensor("x", 1, 2, 5, 5, dtype="float16")], build)
+    assert FoldScaleIntoWeights()(before) is before

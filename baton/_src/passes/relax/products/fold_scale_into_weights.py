@@ -90,6 +90,8 @@ class _Plan:
                 return
             chain.append(at)
             at = bias[0]
+        if found.args[1].struct_info.dtype != value.struct_info.dtype:
+            return  # weights of half the width would lose digits of the scale
         scale = _per_channel(factor, channels)
         if (
             scale is None
