@@ -77,3 +77,13 @@ def test_slices_of_a_tensor_that_is_written_stay() -> None:
 
     before = program([tensor("x", 6, 2, 4)], build, dataflow=False, pure=False)
     assert BatchSliceProducts()(before) is before
+
+
+def test_slices_without_elements() -> None:
+    """Beside a dim of 0, the number of rows has to be said."""
+
+    def build(b: Any, x: Any) -> Any:
+        parts = [b.emit(R.take(x, const(k, dtype="int64"), axis=0)) for k in range(4)]
+        return R.concat([b.emit(R.matmul(part, weights(0, 5))) for part in parts])
+
+    check(BatchSliceProducts(), program([tensor("x", 4, 2, 0)], build), np.zeros((4, 2, 0), "float32"))

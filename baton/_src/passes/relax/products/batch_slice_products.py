@@ -12,6 +12,7 @@ is wasted.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from baton._src.analysis.purity import may_write
@@ -110,7 +111,8 @@ class _Batcher(BindingRewriter):
         """The product of all slices, made before the present binding."""
         info = source.struct_info
         dims = info.shape.values
-        rows = self.emit(R.reshape(source, ShapeExpr([IntImm("int64", -1), dims[-1]])))
+        count = prod(dims[1:-1], start=dims[0])  # no -1, which means nothing beside a dim of 0
+        rows = self.emit(R.reshape(source, ShapeExpr([count, dims[-1]])))
         product = self.emit(R.matmul(rows, call.args[1], out_dtype=call.attrs.out_dtype))
         columns = call.args[1].struct_info.shape.values[-1]
         return self.emit(R.reshape(product, ShapeExpr([*dims[:-1], columns])))
