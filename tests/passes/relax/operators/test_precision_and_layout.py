@@ -188,3 +188,14 @@ def test_layouts_of_users_of_a_result_are_their_own() -> None:
     before = program([tensor("x", 2, 4, 6, 6), tensor("w", 8, 4, 3, 3)], build)
     step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
     check(step, before, *arrays((2, 4, 6, 6), (8, 4, 3, 3)), rtol=1e-4)
+
+
+def test_what_has_an_unknown_rank_keeps_its_layout() -> None:
+    """It got nine axes, and the pass failed."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        return R.nn.relu(b.emit(R.nn.conv2d(x, w)))
+
+    x = relax.Var("x", TensorStructInfo(None, "float32"))
+    before = program([x, tensor("w", 3, 2, 3, 3)], build)
+    assert ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(before) is before

@@ -124,6 +124,8 @@ class _Converter(BindingRewriter):
         facet = definition.layout
         if not isinstance(facet, Anchor):
             raise fail("pass-layout", f"{definition.name} has no layout to convert", span=call.span)
+        if any(arg.struct_info.ndim < 0 for arg in call.args[: 1 if facet.kernel is None else 2]):
+            return None
         data = getattr(call.attrs, facet.data)
         out = (getattr(call.attrs, facet.out) if facet.out else "") or data
         target, result = wanted[0], wanted[2] if len(wanted) > 2 and facet.out else wanted[0]
