@@ -298,6 +298,14 @@ def test_backends_must_be_registered() -> None:
         RunCodegen()(annotated("nobody"))
     with pytest.raises(DiagnosticError, match="a fusion pattern is"):
         FuseOpsByPattern(["relu"])(program([tensor("x", 2, 3), tensor("w", 3, 4)], build))
+    private = module("""
+@R.function(private=True)
+def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+    R.func_attr({"Codegen": "test"})
+    return R.exp(x)
+""")
+    with pytest.raises(DiagnosticError, match="main is for the backend test, but has no global_symbol"):
+        RunCodegen()(private)
 
 
 def test_regions_know_what_their_later_members_need() -> None:

@@ -12,7 +12,7 @@ called with the arguments followed by the output tensors, as in TVM v0.19.
 
 Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
 `const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, it
-fails, or a function for it is used as a value.
+fails, or a function for it is used as a value or has no symbol.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class RunCodegen(Pass):
         chosen: dict[str, list[tuple[GlobalVar, Function]]] = {}
         for var, function in module.functions.items():
             if isinstance(function, Function) and function.attrs.get("Codegen"):
+                _check_symbol(var, function)
                 chosen.setdefault(str(function.attrs["Codegen"]), []).append((var, function))
         if not chosen:
             return module
@@ -105,6 +106,17 @@ class RunCodegen(Pass):
         for symbol, code in provided.items():
             self.table.register(symbol, code if isinstance(code, PackedFunc) else PackedFunc(code, symbol), True)
         return bool(provided)
+
+
+def _check_symbol(var: GlobalVar, function: Function) -> None:
+    """Error `pass-codegen` for a function without a symbol, by which the compiled code is found."""
+    if "global_symbol" not in function.attrs:
+        raise fail(
+            "pass-codegen",
+            f"RunCodegen: {var.name_hint} is for the backend {function.attrs['Codegen']}, but has no global_symbol",
+            span=function.span,
+            help="make it public",
+        )
 
 
 def _constant_names(chosen: Mapping[str, list[tuple[GlobalVar, Function]]]) -> dict[Constant, str]:
