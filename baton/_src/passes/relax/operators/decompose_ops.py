@@ -191,7 +191,7 @@ def _layer_norm(call: Call) -> Any:
 
 
 def _beside(weight: Any, axes: list[int], ndim: int) -> Any:
-    """A weight, whose axes are `axes` of the data in this order, as it broadcasts to the data: itself along the last ones."""
+    """A weight with `axes` of the data, in this order, as it broadcasts to them: itself if they are the last ones."""
     order = sorted(range(len(axes)), key=axes.__getitem__)
     turned = weight if order == list(range(len(axes))) else _OPS.permute_dims(weight, order)
     between = [axis - min(axes) for axis in range(min(axes), ndim) if axis not in axes]
