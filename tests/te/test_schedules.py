@@ -17,10 +17,11 @@ from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.computation import compute, placeholder, reduce_axis, var
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
+from baton._src.tir import dtype_limits, stmt
 from baton._src.tir import operators as ops
-from baton._src.tir import stmt
 from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton._src.tir.expr import Select
 from baton._src.tir.text.printer import script
 from tests.at_length import at_length
 from tests.codegen.native_run import random_array, run_native
@@ -236,6 +237,27 @@ def test_sums_of_open_sizes_begin_before_their_loops() -> None:
         found = np.zeros(5, "float32")
         assert run_native(func, x, found, checked=True) is None
         np.testing.assert_allclose(found, x.sum(1), rtol=1e-4, atol=1e-5)
+
+
+def test_partial_results_of_several_results_are_several_tensors() -> None:
+    """Guards `indices, values = s.rfactor(...)` of argmax, as TVM gives them: there was one tensor, of the indices."""
+    a = placeholder((6, 20), name="A")
+    k = reduce_axis((0, 20), "k")
+    argmax = reduction.comm_reducer(
+        lambda x, y: tuple(Select(x[1] >= y[1], x[n], y[n]) for n in (0, 1)),
+        lambda index, value: (ops.const(-1, index), dtype_limits.lowest(value)),
+        "argmax",
+    )
+    index, value = compute((6,), lambda i: argmax((k, a[i, k]), k), "argmax")
+    schedule = create_schedule(index.op)
+    inner = schedule[index].split(k, factor=4)[1]
+    partial = schedule.rfactor(index, inner)
+    assert [(len(t.shape), str(t.dtype)) for t in partial] == [(2, "int32"), (2, "float32")]
+    schedule[partial[1]].compute_at(schedule[value], value.op.axis[0])
+    x, places, found = random_array((6, 20), "float32", 0), np.zeros(6, "int32"), np.zeros(6, "float32")
+    assert run_native(scheduled_prim_func(schedule, [a, index, value]), x, places, found, checked=True) is None
+    np.testing.assert_array_equal(places, x.argmax(1))
+    np.testing.assert_array_equal(found, x.max(1))
 
 
 def test_an_inlined_stage_that_is_a_parameter_is_computed() -> None:

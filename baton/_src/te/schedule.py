@@ -94,8 +94,9 @@ class Schedule:
         stage.history.append(("cache_write", scope))
         return _result(made, tensor)
 
-    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor:
-        """A stage that reduces each iteration of `axis` by itself; the tensor's stage then reduces its results."""
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+        """A stage that reduces each iteration of `axis` by itself; the tensor's stage then reduces its results. Its
+        tensor comes back, or a tuple of them if the reduction has several results."""
         stage = self[tensor]
         stage.place(axis)
         if axis.iter_type != "reduce" or not isinstance(stage.op, ComputeOp):
@@ -110,8 +111,10 @@ class Schedule:
         stage.leaf_iter_vars = [*stage.op.axis, remaining]
         stage.root_axes = list(stage.leaf_iter_vars)
         stage.history = [("rfactor", axis)]
-        extents = [a.extent for a in made.op.axis] if isinstance(made.op, ComputeOp) else []
-        return Tensor(tuple(extents), tensor.dtype, made.op)
+        assert isinstance(made.op, ComputeOp)
+        extents = tuple(a.extent for a in made.op.axis)
+        partial = tuple(Tensor(extents, e.dtype, made.op, place) for place, e in enumerate(stage.op.body))
+        return partial[0] if len(partial) == 1 else partial
 
     def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
         """The stages between tensors (one or several), to be placed together."""
