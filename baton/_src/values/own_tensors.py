@@ -12,7 +12,8 @@ from baton._src.values.tensor import NDArray
 
 
 def with_own_tensors(value: Any) -> Any:
-    """`value` with its tensors copied, also from one another where it holds one twice.
+    """`value` with its tensors copied, also from one another where it holds one twice. (A tuple that occurs twice stays
+    one tuple: shared structures may stand for exponentially many places.)
 
     Looks into tuples and algebraic data types; references and functions keep what they hold: that is shared on purpose.
     """
