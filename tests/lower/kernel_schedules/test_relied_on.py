@@ -219,6 +219,28 @@ def test_words_are_not_what_was_converted_on_the_way() -> None:
         agrees(func, target=target, arrays=[*arrays, np.zeros((8, 32), "int32")])
 
 
+@pytest.mark.parametrize("cpu", ["cascadelake", "x86-64-v3"])
+@pytest.mark.parametrize(("terms", "width"), [(64, 16), (32, 16), (64, 8), (64, 10)])
+def test_words_that_a_program_packed(cpu: str, terms: int, width: int) -> None:
+    """Panels of words hold as many terms as the sums, in whole vectors: others are packed anew."""
+    panels = -(-60 // width)
+    a, b = te.placeholder((8, 64), "uint8", "a"), te.placeholder((panels, 16, width, 4), "int8", "b")
+    r = te.reduce_axis((0, terms), "r")
+
+    def term(i: Any, j: Any) -> Any:
+        return te.sum(a[i, r].astype("int32") * b[j // width, r // 4, j % width, r % 4].astype("int32"), axis=r)
+
+    rng = np.random.default_rng(0)
+    shape = (panels, 16, width, 4)
+    arrays = [
+        rng.integers(0, 255, (8, 64), "uint8"),
+        rng.integers(-127, 127, shape, "int8"),
+        np.zeros((8, 60), "int32"),
+    ]
+    func = create_prim_func([a, b, te.compute((8, 60), term, "c")])
+    assert agrees(func, target=Target(f"llvm -mcpu={cpu} -num-cores=1"), arrays=arrays) == "dot_products"
+
+
 # ---------------------------------------------------------------------------------------------------- attention
 
 
@@ -376,6 +398,24 @@ def blocked(kind: str, first: float = 0.0) -> tuple[PrimFunc, tuple[tuple[int, .
 def test_blocked_convolutions(kind: str) -> None:
     func, shapes = blocked(kind)
     agrees(func, *shapes)
+
+
+@pytest.mark.parametrize(("channels", "last"), [(8, 4), (6, 4), (4, 8)])
+def test_blocked_convolutions_by_words(channels: int, last: int) -> None:
+    """A step loads four channels at once: they are all there, and lie side by side in the weight."""
+    rc, ri, rh, rw = (te.reduce_axis((0, n), "r") for n in (2, channels, 3, 3))
+    shapes = ((1, 2, 9, 9, channels), (4, 2, 3, 3, -(-channels // 4), 16, last), (1, 4, 7, 7, 16))
+    x, w = te.placeholder(shapes[0], "uint8", "x"), te.placeholder(shapes[1], "int8", "w")
+
+    def body(b: Any, f: Any, i: Any, j: Any, lane: Any) -> Any:
+        weight = w[f, rc, rh, rw, ri // 4, lane, ri % 4] if last == 4 else w[f, rc, rh, rw, 0, lane, ri]
+        return te.sum(x[b, rc, i + rh, j + rw, ri].astype("int32") * weight.astype("int32"), axis=[rc, rh, rw, ri])
+
+    func = create_prim_func([x, w, te.compute(shapes[2], body, "y")])
+    arrays = [random_array(shape, dtype, n) for n, (shape, dtype) in enumerate(zip(shapes, BYTES, strict=True))]
+    whole = channels % 4 == 0 and last == 4
+    rule = agrees(func, target=Target("llvm -mcpu=cascadelake -num-cores=1"), arrays=arrays)
+    assert (rule == "conv_blocked") == whole
 
 
 def test_winograd_begins_at_zero() -> None:

@@ -93,7 +93,7 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> W
     lies = left.indices[-1] is k and not any(depends(i, k) for i in left.indices[:-1]) and not left.buffer.strides
     if not lies or not matrix.k.size:
         return Declined("the rows of A are not contiguous along a k of known length")
-    width = _packed_width(matrix, dot.group)
+    width = _packed_width(matrix, dot.group, target.lanes(32))
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if width is None and not ahead and count is not None and count <= FEW_ROWS:
         return Declined("few rows: packing B costs more than it saves")
@@ -118,18 +118,24 @@ def _vectors(matrix: Product, shape: TileShape) -> int:
     return shape.vectors if size is None else min(shape.vectors, -(-size // shape.lanes))
 
 
-def _packed_width(matrix: Product, group: int) -> int | None:
-    """The width of the panels if B is read from panels packed in words."""
+def _packed_width(matrix: Product, group: int, lanes: int) -> int | None:
+    """The width of the panels if B is read from panels packed in words: all of them, in whole vectors. A program may have
+    others in this form, which are packed like any matrix.
+    """
     columns, k = matrix.columns.var, matrix.k.var
     if matrix.right is None or len(load_of(matrix.right).indices) != 4:
         return None
-    match load_of(matrix.right).indices:
+    load = load_of(matrix.right)
+    _, words, wide, _ = map(constant, load.buffer.shape)
+    if wide is None or wide % lanes or words != -(-(matrix.k.size or 0) // group):
+        return None
+    match load.indices:
         case (
             tir.FloorDiv(a=a, b=tir.IntImm(value=width)),
             tir.FloorDiv(a=c, b=tir.IntImm(value=size)),
             tir.FloorMod(a=b, b=tir.IntImm(value=same)),
             tir.FloorMod(a=d, b=tir.IntImm(value=again)),
-        ) if a is columns and b is columns and c is k and d is k and width == same and size == again == group:
+        ) if a is columns and b is columns and c is k and d is k and width == same == wide and size == again == group:
             return width
         case _:
             return None

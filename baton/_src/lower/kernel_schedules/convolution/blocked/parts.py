@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.factors import is_converted_once, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import constant
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
@@ -140,15 +141,17 @@ def _read(anchored: Anchored) -> BlockedConv | Declined:
 def _has_words(stage: Stage, weight: tir.BufferLoad) -> bool:
     """Whether a weight has the lanes between words of four input channels and the channels of a word."""
     lane = stage.spatial[-1].var
-    if len(weight.indices) < 2 or weight.indices[-2] is not lane:
+    if len(weight.indices) < 2 or weight.indices[-2] is not lane or constant(weight.buffer.shape[-1]) != WORD:
         return False
-    last = weight.indices[-1]
-    match last:
-        case tir.Var():
-            return any(a.var is last and a.size == WORD for a in stage.reduce)
+    sizes = {a.var: a.size for a in stage.reduce}
+    match weight.indices[-1]:
+        case tir.Var() as last:
+            return sizes.get(last) == WORD
         case tir.FloorMod(a=tir.Var() as inner, b=tir.IntImm(value=4)):
-            whole = weight.indices[-3]
-            return isinstance(whole, tir.FloorDiv) and whole.a is inner and getattr(whole.b, "value", 0) == WORD
+            whole, size = weight.indices[-3], sizes.get(inner)
+            if not isinstance(whole, tir.FloorDiv) or whole.a is not inner or size is None or size % WORD:
+                return False
+            return getattr(whole.b, "value", 0) == WORD
         case _:
             return False
 
