@@ -132,6 +132,12 @@ class FunctionPass(Pass):
     function_class: ClassVar[type]
     skipped: ClassVar[tuple[str, ...]] = ("SkipOptimization", "Compiler", "Extern")
 
+    @classmethod
+    def skips(cls, function: Any) -> bool:
+        """Whether the pass leaves a function alone."""
+        attrs = function.attrs or {}
+        return any(attrs.get(name) for name in cls.skipped)
+
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         """The function after the pass, the same object if nothing changed; `module` is what it calls into."""
         raise _no_pass(self)
@@ -146,7 +152,7 @@ class FunctionPass(Pass):
         changed: dict[Any, Any] = {}
         rewrite = self.rewriter(module, ctx)
         for var, function in module.functions.items():
-            if isinstance(function, self.function_class) and not _is_skipped(function, self.skipped):
+            if isinstance(function, self.function_class) and not self.skips(function):
                 result = rewrite(function)
                 if not isinstance(result, self.function_class):
                     wanted = self.function_class.__name__
@@ -162,11 +168,6 @@ def _no_pass(made: Pass) -> DiagnosticError:
     """The error for a class of passes that says how to change nothing."""
     help = "decorate a function or a class: transform.module_pass, function_pass of relay.transform or relax.transform"
     return fail("api", f"{type(made).__name__} is no pass by itself", help=help)
-
-
-def _is_skipped(function: Any, attributes: tuple[str, ...]) -> bool:
-    attrs = function.attrs or {}
-    return any(attrs.get(name) for name in attributes)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from baton._src.ir.types import (
     TypeVar,
 )
 from baton._src.relay.check.show import show_type
+from baton._src.relay.info import STORAGE_TYPE
 
 _WHAT = {
     TypeKind.Type: "a type",
@@ -90,6 +91,8 @@ def _call_errors(func: Any, args: tuple[Any, ...], definitions: Mapping[GlobalTy
         yield f"{show_type(func)} is not an algebraic data type, so it takes no type arguments"
         return
     data = definitions.get(func)
+    if func is STORAGE_TYPE.func:  # it needs no definition
+        return
     if data is None:
         yield f"the module does not define the type {func.name_hint}"
     elif len(args) != len(data.type_vars):

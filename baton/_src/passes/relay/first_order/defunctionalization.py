@@ -20,7 +20,7 @@ from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
-from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
+from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
@@ -166,8 +166,8 @@ class _Body(TwinBody):
             var, constructor = named
             own = Call(constructor, [self._var(v) for v in captured])
             body = Let(self._var(var), own, body)
-        attrs = {k: v for k, v in function.attrs.items() if k not in ("Primitive", "Closure")}
-        return Function(every, body, self._whole.twins.type(function.checked_type.ret_type), None, attrs, function.span)
+        result, attrs = self._whole.twins.type(function.checked_type.ret_type), translated_attrs(function)
+        return Function(every, body, result, None, attrs, function.span)
 
     def _value(self, expr: Any, name: Var | None) -> Task[Any]:
         match expr:

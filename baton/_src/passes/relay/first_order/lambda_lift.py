@@ -20,6 +20,7 @@ from baton._src.ir.node import set_note
 from baton._src.ir.types import TypeVar
 from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.substitute import leaves
@@ -40,8 +41,9 @@ class LambdaLift(Pass):
         module = ToBasicBlockNormalForm()(module)
         functions = dict(module.functions)
         for var, function in module.functions.items():
-            if isinstance(function, Function) and not function.attrs.get("Primitive"):
-                _Lifter(functions, var.name_hint).lift(var, function)
+            if isinstance(function, Function) and not RelayFunctionPass.skips(function):
+                if not function.attrs.get("Primitive"):
+                    _Lifter(functions, var.name_hint).lift(var, function)
         changed = any(functions.get(v) is not f for v, f in module.functions.items()) or len(functions) != len(module)
         return infer_type(module.with_functions(functions)) if changed else module
 

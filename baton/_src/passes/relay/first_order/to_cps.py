@@ -25,8 +25,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor, FuncType, TypeVar
 from baton._src.passes.relay.first_order.adt_twins import TypeTwins
-from baton._src.passes.relay.first_order.eta_expand import EtaExpand
-from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.first_order.monomorphic_form import expanded_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, with_parts
@@ -93,8 +92,7 @@ class _Module:
     """All functions of a module."""
 
     def __init__(self, module: IRModule) -> None:
-        expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
-        self._module = ToANormalForm()(expanded)
+        self._module = expanded_form(module)
         self._styles = _Styles(self._module)
         self._names = {
             v: GlobalVar(f"{v.name_hint}_cps")
@@ -121,7 +119,8 @@ class _Module:
                 params = [p.copy() for p in old.params]
                 value = Var("v", type_.ret_type)
                 call = Call(name, [*params, Function([value], value)])
-                functions[var] = Function(params, call, type_.ret_type, type_.type_params, old.attrs, old.span)
+                attrs = translated_attrs(old)
+                functions[var] = Function(params, call, type_.ret_type, type_.type_params, attrs, old.span)
         return infer_type(made.with_functions(functions))
 
     def _looks_the_same(self, type_: Any) -> bool:
@@ -173,8 +172,8 @@ class _Function:
         params = [self._var(p) for p in function.params]
         k = Var("k", self._styles.continuation_type(type_.ret_type))
         body = yield self._tail(function.body, k)
-        attrs = {name: content for name, content in function.attrs.items() if name != "Primitive"}  # no longer one
-        return Function((*params, k), body, self._answer, (*type_.type_params, *more), attrs, function.span)
+        parameters, attrs = (*type_.type_params, *more), translated_attrs(function)
+        return Function((*params, k), body, self._answer, parameters, attrs, function.span)
 
     def _tail(self, expr: Any, k: Any) -> Task[Any]:
         """Evaluate `expr` and pass its value to `k`. Lets are collected first, then wrapped from the last to the

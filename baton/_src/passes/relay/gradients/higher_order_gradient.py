@@ -23,7 +23,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
-from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
+from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
 from baton._src.relay.check.infer_type import infer_expr, infer_type
@@ -108,7 +108,7 @@ class _Entry(Translation):
         propagate = lets.bind(RefRead(back), "propagate", UNIT)
         lets.bind(Call(propagate, ()), "_", UNIT)
         grads = [self.gradient(d, t, lets) for d, t in zip(duals, type_.arg_types)]
-        return Function(params, lets.around(Tuple((value, Tuple(grads)))), None, None, function.attrs)
+        return Function(params, lets.around(Tuple((value, Tuple(grads)))), None, None, translated_attrs(function))
 
     def _ones(self, value: Any, type_: Any) -> Any:
         if isinstance(type_, TupleType):
@@ -139,8 +139,8 @@ class _Function(Translation):
         """Translate a function literal; it shares the back-propagator with all others."""
         params = [self._var(p) for p in function.params]
         body = yield self._body(function.body)
-        attrs = {k: v for k, v in function.attrs.items() if k != "Primitive"}
-        return Function(params, body, self.duals.type(function.checked_type.ret_type), None, attrs, function.span)
+        result = self.duals.type(function.checked_type.ret_type)
+        return Function(params, body, result, None, translated_attrs(function), function.span)
 
     def _var(self, var: Var) -> Var:
         if var not in self._vars:

@@ -18,7 +18,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, TypeCall
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
-from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
+from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, with_parts
 from baton._src.relay.nodes import (
@@ -108,7 +108,7 @@ class _Cells:
         args = [self.packed(p, t) for p, t in zip(params, type_.arg_types)]
         result = Var("result")
         body = Let(result, Call(self.names[var.name_hint], args), self.unpacked(result, type_.ret_type))
-        return Function(params, body, type_.ret_type, None, function.attrs)
+        return Function(params, body, type_.ret_type, None, translated_attrs(function))
 
 
 def _is_plain(type_: Any) -> bool:
@@ -129,8 +129,8 @@ class _Function(TwinBody):
         assert isinstance(type_, FuncType)
         params = [self._var(p) for p in function.params]
         body = yield self._chain(function.body)
-        attrs = {k: v for k, v in function.attrs.items() if k != "Primitive"}
-        return Function(params, body, self._cells.twins.type(type_.ret_type), None, attrs, function.span)
+        result = self._cells.twins.type(type_.ret_type)
+        return Function(params, body, result, None, translated_attrs(function), function.span)
 
     def _value(self, expr: Any, name: Var | None) -> Task[Any]:
         match expr:

@@ -20,6 +20,7 @@ from baton._src.passes.relay.partial_evaluation.partial_values import (
     match_statically,
 )
 from baton._src.passes.relay.partial_evaluation.residual_types import ResidualTypes, type_instance
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import pattern_vars, walk
 from baton._src.relay.nodes import (
     Call,
@@ -243,7 +244,7 @@ class Evaluation:
     def _unfolds(self, function: Function, args: list[Partial]) -> bool:
         if function in self._blocked or self._fuel <= 0 or self.work <= 0:
             return False
-        if function.attrs.get("Primitive") or function.attrs.get("Compiler"):
+        if function.attrs.get("Primitive") or RelayFunctionPass.skips(function):
             return False
         if not self._uncertain:
             return True

@@ -26,6 +26,7 @@ from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.gradients.dead_references import without_dead_references
 from baton._src.passes.relay.partial_evaluation.evaluation import Evaluation
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function
 from baton._src.support.dataclass import dataclass
@@ -51,7 +52,7 @@ class PartialEvaluate(Pass):
         functions = dict(prepared.functions)
         effects, work = Effects(prepared).anywhere, WORK
         for var in sorted(functions, key=lambda v: v.name_hint != "main"):  # then the others, in their order
-            if isinstance(functions[var], Function):
+            if isinstance(functions[var], Function) and not RelayFunctionPass.skips(functions[var]):
                 evaluation = Evaluation(prepared, self.fuel, work, effects)
                 functions[var] = evaluation.whole(functions[var])
                 work = evaluation.work
