@@ -119,8 +119,8 @@ def _vectors(matrix: Product, shape: TileShape) -> int:
 
 
 def _packed_width(matrix: Product, group: int, lanes: int) -> int | None:
-    """The width of the panels if B is read from panels packed in words: all of them, in whole vectors. A program may have
-    others in this form, which are packed like any matrix.
+    """The width of the panels if B is read from panels packed in words: all of them, in whole vectors. A program may
+    have others in this form, which are packed like any matrix.
     """
     columns, k = matrix.columns.var, matrix.k.var
     if matrix.right is None or len(load_of(matrix.right).indices) != 4:
