@@ -16,6 +16,7 @@ from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, 
 from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
 from baton._src.passes.relax.bindings.normalize import Normalize, NormalizeGlobalVar
+from baton._src.passes.relax.bindings.topological_sort import TopologicalSort
 from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference
@@ -389,3 +390,67 @@ def test_decomposing_alone_keeps_values() -> None:
     assert "nn.batch_norm" not in called(after)
     assert isinstance(FoldConstant()(after), IRModule)
     assert isinstance(before["main"].ret_struct_info, TensorStructInfo)
+
+
+@pytest.mark.parametrize(
+    ("order", "direction", "expected"),
+    [
+        ("depth-first", "from-inputs", "b u a d c e"),
+        ("depth-first", "from-outputs", "u a b d c e"),
+        ("breadth-first", "from-inputs", "c b u a d e"),
+        ("breadth-first", "from-outputs", "b a c d e u"),
+    ],
+)
+def test_walks_start_at_parameters_and_results(order: str, direction: str, expected: str) -> None:
+    """The orders of TVM's walk: users of the first parameter, then of the second, unused values before results."""
+    before = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.exp(y)
+            b = R.cos(x)
+            c = R.negative(R.const(2.0, "float32"))
+            u = R.sin(x)
+            d = R.add(a, b)
+            e = R.add(d, c)
+            R.output(e)
+        return e
+""")
+    after = check(TopologicalSort(order, direction), before, *arrays((4,), (4,)))
+    assert " ".join(b.var.name_hint for b in bindings(after)) == expected
+
+
+def test_inner_functions_and_branches_are_sorted() -> None:
+    """Each inner function is walked by itself; what it captures is there when it starts."""
+    before = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):
+        k = R.exp(x)
+        @R.function
+        def inner(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                p = R.exp(k)
+                q = R.cos(z)
+                r = R.add(q, p)
+                R.output(r)
+            return r
+        if c:
+            with R.dataflow():
+                a = R.cos(x)
+                b = R.sin(k)
+                o = R.add(b, a)
+                R.output(o)
+            t = o
+        else:
+            t = inner(k)
+        return t
+""")
+    step = TopologicalSort("depth-first", "from-outputs")
+    for chosen in (True, False):
+        after = check(step, before, *arrays((4,)), np.array(chosen))
+    blocks = [n for n in post_order(after["main"]) if isinstance(n, DataflowBlock)]
+    assert [[b.var.name_hint for b in block.bindings] for block in blocks] == [["q", "p", "r"], ["b", "a", "o"]]

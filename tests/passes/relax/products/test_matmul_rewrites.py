@@ -125,7 +125,7 @@ def test_sorting_keeps_uses_behind_bindings() -> None:
             orders[order, direction] = [b.var.name_hint for b in bindings(after)][:4]
     assert orders["depth-first", "from-inputs"] == ["p", "p1", "q", "q1"]
     assert orders["breadth-first", "from-inputs"] == ["p", "q", "p1", "q1"]
-    assert orders["depth-first", "from-outputs"] == ["q", "q1", "p", "p1"]
+    assert orders["depth-first", "from-outputs"] == ["p", "p1", "q", "q1"]
     with pytest.raises(DiagnosticError, match="not one of"):
         TopologicalSort("sideways")
 
