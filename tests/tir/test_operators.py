@@ -20,6 +20,9 @@ def test_python_numbers_adapt_to_the_other_operand() -> None:
     """Guards that literals do not widen or narrow expressions, unless they do not fit."""
     assert (I64 + 1).b.dtype == "int64"
     assert (1 + F16).dtype == "float16"
+    assert (F16 * 1.5).dtype == (1.5 - F16).dtype == "float32"  # as in TVM: a number is a float32 or an int32
+    assert [(Var("v", narrow) + 1).dtype for narrow in ("int8", "uint16", "uint32")] == ["int32", "int32", "uint32"]
+    assert (Var("d", "float64") + 0.1).b.value == 0.1
     assert (F32 * 2).b.value == 2.0
     assert (I32 + 2**40).dtype == "int64"
     assert (I32 * 1.5).dtype == "float32"
@@ -58,7 +61,7 @@ def test_operands_are_matched_as_in_tvm(a: str, b: str, common: str) -> None:
 def test_literals_fold_in_the_arithmetic_of_their_dtype() -> None:
     """Guards wrapping, rounding, division; and results that are zero (falsy literals)."""
     assert (IntImm("int32", 2) - 2).value == 0
-    assert (IntImm("int8", 127) + 1).value == -128
+    assert (IntImm("int8", 127) + IntImm("int8", 1)).value == -128
     assert ops.truncdiv(-7, 2).value == -3
     assert ops.floordiv(-7, 2).value == -4
     assert ops.truncmod(-7, 2).value == -1

@@ -1,7 +1,8 @@
 """Operands of scalar operators: Python numbers become literals, and two operands get one dtype.
 
-As in TVM, a Python number takes the other operand's dtype if it fits there. Otherwise the wider integer (of two of one
-width the unsigned one), the wider float, or the float of a pair wins, and a scalar is broadcast to a vector's lanes.
+As in TVM, a Python number is an int32, a float32 or a bool (an int64 where it does not fit), so that `x + 1` of an int8
+is an int32. The wider integer (of two of one width the unsigned one), the wider float, or the float of a pair wins, and a
+scalar is broadcast to a vector's lanes.
 """
 
 from __future__ import annotations
@@ -62,13 +63,7 @@ def _fits(number: int, dtype: DataType) -> bool:
 
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Both operands in one dtype, or `DiagnosticError` (`tir-dtype`)."""
-    if isinstance(a, PrimExpr):
-        left, right = a, b if isinstance(b, PrimExpr) else convert(b, a.dtype)
-    elif isinstance(b, PrimExpr):
-        left, right = convert(a, b.dtype), b
-    else:
-        left = convert(a)
-        right = convert(b, left.dtype)
+    left, right = _beside(a, b), _beside(b, a)
     if left.dtype == right.dtype:
         return left, right
     left, right = _match_lanes(left, right)
@@ -76,6 +71,17 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     if target is None:
         raise fail("tir-dtype", f"no common dtype of {left.dtype} and {right.dtype}", span=left.span or right.span)
     return cast(target, left), cast(target, right)
+
+
+def _beside(value: Any, other: Any) -> PrimExpr:
+    """`value` as an expression; a number that the other operand's dtype holds at once is exact there (0.1 in float64)."""
+    if isinstance(value, PrimExpr) or not isinstance(other, PrimExpr):
+        return convert(value)
+    number = value.item() if hasattr(value, "item") else value
+    if not isinstance(number, (bool, int, float)):
+        return convert(value)
+    common = common_dtype(other.dtype.element, _natural(number))
+    return convert(value) if common is None else convert(value, common)
 
 
 def _match_lanes(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:

@@ -49,10 +49,9 @@ def build(name: str, *operands: Any) -> Any:
 
 
 def _build_equality(name: str, a: PrimExpr, b: Any) -> Any:
-    right = convert(b, a.dtype)
-    if common_dtype(a.dtype.element, right.dtype.element) is None:
+    if common_dtype(a.dtype.element, convert(b).dtype.element) is None:
         return NotImplemented  # pointers and numbers are different things, not an error: `x in (a, b)` asks this
-    return (equal if name == "equal" else not_equal)(a, right)
+    return (equal if name == "equal" else not_equal)(a, b)
 
 
 PrimExpr.build = build

@@ -70,7 +70,7 @@ def as_scalar(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
 
 
 def as_operand(scope: Scope, node: ast.AST, found: Any) -> Any:
-    """A Python number as it is (it adapts to the other operand), anything else as a scalar."""
+    """A Python number as it is (of what dtype, the other operand decides), anything else as a scalar."""
     return found if _is_number(found) else as_scalar(scope, node, found)
 
 
