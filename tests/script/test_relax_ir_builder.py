@@ -124,6 +124,31 @@ def test_what_does_not_belong_is_refused(body: Any, says: str) -> None:
         body()
 
 
+def cast(x: Any, m: Any, name: str) -> Any:
+    return IRBuilder.name(name, R.emit_match_cast(x, vector(m)))
+
+
+@pytest.mark.parametrize("in_branches", [False, True], ids=["function", "branches"])
+def test_variables_that_casts_bind_end_with_their_scope(in_branches: bool) -> None:
+    """They showed in the type of what the function, or the conditional, gives: an ill-formed program."""
+    m = T.int64()
+    with IRBuilder() as builder, R.function():
+        R.func_name("main")
+        x, c = R.arg("x", relax.TensorStructInfo(None, "float32", ndim=1)), R.arg("c", R.Tensor((), "bool"))
+        if in_branches:
+            with R.If(c) as choice:
+                with R.Then():
+                    cast(x, m, "y")
+                with R.Else():
+                    cast(x, m, "y")
+            R.func_ret_value(choice.var)
+        else:
+            R.func_ret_value(cast(x, m, "y"))
+    function = builder.get()
+    assert function.ret_struct_info == relax.TensorStructInfo(None, "float32", ndim=1)
+    assert relax.analysis.well_formed(function)
+
+
 def test_words_need_a_builder() -> None:
     with pytest.raises(DiagnosticError, match="builder"):
         R.arg("x", relax.ObjectStructInfo())

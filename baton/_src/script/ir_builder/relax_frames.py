@@ -18,6 +18,7 @@ that its outputs have become. The value of a branch is its last variable, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -27,6 +28,7 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.frames import Frame
 from baton._src.relax.literals import as_expr
 from baton._src.relax.nodes import Binding, DataflowVar, Function, SeqExpr, Var
+from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script.ir_builder.base import IRBuilder, IRBuilderFrame
 from baton._src.script.ir_builder.module_frames import IRModuleFrame
@@ -38,19 +40,22 @@ class RelaxFrame(IRBuilderFrame):
 
 
 class SeqExprFrame(RelaxFrame):
-    """Collects bindings: a function or a branch."""
+    """Collects bindings: a function or a branch. The shape variables that its casts bind end with it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.output: Any = None
+        self._shapes = ExitStack()
 
-    def begin(self) -> None:
+    def begin(self, normalizer: Normalizer) -> None:
         """Start collecting bindings."""
-        current_builder().normalizer.frames.append(Frame())
+        normalizer.frames.append(Frame())
+        self._shapes.enter_context(normalizer.shapes.scope())
 
-    def finish(self) -> tuple[Any, ...]:
+    def finish(self, normalizer: Normalizer) -> tuple[Any, ...]:
         """The blocks of the collected bindings."""
-        return current_builder().normalizer.frames.pop().finish()
+        self._shapes.close()
+        return normalizer.frames.pop().finish()
 
 
 class FunctionFrame(SeqExprFrame):
@@ -74,11 +79,11 @@ class FunctionFrame(SeqExprFrame):
             self.block_builder = BlockBuilder(IRModule(known))
 
     def entered(self) -> FunctionFrame:
-        self.begin()
+        self.begin(self.block_builder.normalizer)
         return self
 
     def close(self, builder: IRBuilder) -> None:
-        blocks = self.block_builder.normalizer.frames.pop().finish()
+        blocks = self.finish(self.block_builder.normalizer)
         if self.output is None:
             raise fail("ir-builder", "the function has no result", help="end it: R.func_ret_value(value)")
         if self.name is not None and not self.is_private:
@@ -162,11 +167,11 @@ class BranchFrame(SeqExprFrame):
             raise fail("ir-builder", f"{word} belongs once in `with R.If(condition):`, R.Then before R.Else")
 
     def entered(self) -> BranchFrame:
-        self.begin()
+        self.begin(current_builder().normalizer)
         return self
 
     def close(self, builder: IRBuilder) -> None:
-        blocks = self.finish()
+        blocks = self.finish(current_builder().normalizer)
         last = blocks[-1].bindings[-1].var if blocks else None
         if last is None or isinstance(last, DataflowVar):
             raise fail("ir-builder", "a branch ends by binding its value", help="end it: R.emit(value)")
