@@ -113,7 +113,7 @@ def test_borders_of_open_widths() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
 def test_integer_literals_beside_tensors(dtype: str) -> None:
-    """Guards topi.add(x, 1), which was refused: the literal is an int32, as in TVM, and the wider dtype is the result's."""
+    """Guards topi.add(x, 1), which was refused: the literal is an int32, and the wider dtype wins, as in TVM."""
     x, data = tensor(3, dtype=dtype), np.array([1, 2, 3], dtype)
     result = "int32" if dtype == "uint8" else dtype
     for made, expected in (

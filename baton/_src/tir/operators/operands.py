@@ -1,7 +1,7 @@
 """Operands of scalar operators: Python numbers become literals, and two operands get one dtype.
 
-As in TVM, a Python number is an int32, a float32 or a bool (an int64 where it does not fit), so that `x + 1` of an int8
-is an int32. The wider integer (of two of one width the unsigned one), the wider float, or the float of a pair wins, and a
+As in TVM, a Python number is an int32, a float32 or a bool (an int64 where it does not fit): `x + 1` of an int8 is an
+int32. The wider integer (of two of one width the unsigned one), the wider float, or the float of a pair wins, and a
 scalar is broadcast to a vector's lanes.
 """
 
@@ -74,7 +74,7 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
 
 
 def _beside(value: Any, other: Any) -> PrimExpr:
-    """`value` as an expression; a number that the other operand's dtype holds at once is exact there (0.1 in float64)."""
+    """`value` as an expression; a number has at once the dtype of both, which may hold more of it (0.1 in float64)."""
     if isinstance(value, PrimExpr) or not isinstance(other, PrimExpr):
         return convert(value)
     number = value.item() if hasattr(value, "item") else value
