@@ -13,6 +13,7 @@ from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import stmt as st
 from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import loops, random_array, run_native
@@ -47,6 +48,16 @@ def test_from_within_a_repetition() -> None:
     i, j = np.indices((ROWS, COLUMNS))
     expected = given[i, (j + 3) // 4] + given[i, (j + 8) // 4 + 1] * given[i, j // 4 + i]
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_places_that_wrap_within_a_vector() -> None:
+    """A run goes on where a place of 8 bits begins again: (j // 4 + 2) wraps after two of the elements."""
+    x, size = placeholder((256,), "float32", "x"), IntImm("int64", 1200)
+    y = compute((size,), lambda j: x[(j // 4 + 2).astype("int8").astype("int64") + 128], "y")
+    func = loops(create_prim_func([x, y]), [st.ForKind.VECTORIZED])
+    given, out = random_array((256,), "float32"), np.zeros(1200, "float32")
+    assert run_native(func, given, out) is None
+    np.testing.assert_array_equal(out, given[(np.arange(1200) // 4 + 2).astype("int8").astype("int64") + 128])
 
 
 def test_some_lanes_only() -> None:

@@ -26,6 +26,8 @@ class RepeatedRun(NamedTuple):
 
 def repeated_run(index: PrimExpr, lanes: int) -> RepeatedRun | None:
     """The run whose elements a vector of indices repeats; None if it is something else."""
+    if index.dtype.bits < 32:
+        return None  # it may wrap between two lanes
     match index:
         case tir.Add(a=inner, b=tir.Broadcast(value=other)) | tir.Add(a=tir.Broadcast(value=other), b=inner):
             found = repeated_run(inner, lanes)
