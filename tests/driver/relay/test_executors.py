@@ -18,7 +18,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function, var
 from baton._src.relay.text.parser import parse, parse_expr
 from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph.graph_executor import GraphModule, create
@@ -396,3 +396,31 @@ def test_hosts_are_cpus(make: Any) -> None:
         with pytest.raises(DiagnosticError, match="cannot compile for the host") as caught:
             make(module, target, host)
         assert caught.value.code == "target-kind"
+
+
+@pytest.mark.parametrize("way", ["build", "vm", "debug", "graph"])
+def test_parameters_are_what_they_were_when_they_were_given(way: str) -> None:
+    """A script may write the next weights into the same array."""
+    program, weight = (
+        module("def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { %x * %w }"),
+        np.ones(2, "f"),
+    )
+    if way == "build":
+        graph = GraphModule(build(program, "llvm", params={"w": weight})["default"](CPU))
+
+        def run(x: Any) -> Any:
+            graph.run(x=x)
+            return graph.get_output(0)
+
+    elif way == "vm":
+        run = relay_vm.VirtualMachine(relay_vm.compile(program, "llvm", params={"w": weight})).run
+    else:
+        run = create_executor(way, program, params={"w": weight}).evaluate()
+    weight[:] = 7
+    assert run(np.ones(2, "f")).numpy().tolist() == [1, 1]
+
+
+def test_a_name_of_two_parameters_is_not_bound() -> None:
+    params = [var("x", shape=(2,)), var("x", shape=(2,))]
+    with pytest.raises(DiagnosticError, match="2 parameters are called 'x'"):
+        build(Function(params, Call(CATALOGUE.relay("subtract"), params)), "llvm", params={"x": np.ones(2, "f")})

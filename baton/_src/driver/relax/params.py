@@ -13,7 +13,7 @@ from baton._src.relax.nodes import Constant, Function, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.values.convert import from_host
+from baton._src.values.convert import snapshot
 from baton._src.values.tensor import NDArray
 
 
@@ -42,7 +42,7 @@ def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRMod
 
 
 def _constant(param: Var, content: Any) -> Constant:
-    value = content.data if isinstance(content, Constant) else from_host(content)
+    value = content.data if isinstance(content, Constant) else snapshot(content)
     if not isinstance(value, NDArray):
         raise fail("params-mismatch", f"parameter {param.name_hint} needs a tensor, not a {type(content).__name__}")
     constant = Constant(value)

@@ -12,6 +12,7 @@ from baton._src.ir.module import IRModule
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
+from baton._src.values.convert import snapshot
 from baton._src.values.tensor import NDArray
 
 
@@ -31,7 +32,7 @@ class BuildModule:
 
     def set_params(self, params: Mapping[str, Any] | None) -> None:
         """Parameters of `main` to bind in what is built from now on, by name."""
-        self._params = dict(params or {})
+        self._params = {str(name): snapshot(value) for name, value in (params or {}).items()}
 
     def optimize(
         self,

@@ -26,7 +26,7 @@ from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.transform.collector import rarely_collecting
-from baton._src.values.convert import from_host
+from baton._src.values.convert import snapshot
 from baton._src.values.tensor import NDArray
 
 
@@ -97,7 +97,7 @@ def bind_known(module: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, d
     if unknown:
         has = f"it has {', '.join(sorted(names)) or 'none'}"
         warnings.warn(f"main has no parameter {', '.join(unknown)}: ignored; {has}", stacklevel=4)
-    known = {str(n): from_host(v) for n, v in params.items() if str(n) in names}
+    known = {str(n): snapshot(v) for n, v in params.items() if str(n) in names}
     if not known or not isinstance(main, Function):
         return module, known
     return module.with_function(module.get_global_var("main"), bind_params_by_name(main, known)), known

@@ -26,6 +26,7 @@ from baton._src.relay.running_values import to_value
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
+from baton._src.values.convert import snapshot
 from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
@@ -43,7 +44,7 @@ class Executor:
         self.module = module
         self.device = device
         self.target = target
-        self.params = dict(params or {})
+        self.params = {name: snapshot(value) for name, value in (params or {}).items()}
 
     @property
     def mod(self) -> IRModule:

@@ -23,7 +23,7 @@ from baton._src.runtime.timing import BenchmarkResult
 from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.values.convert import from_host
+from baton._src.values.convert import from_host, snapshot
 from baton._src.values.device import CPU, Device
 from baton._src.values.own_tensors import apart_from
 from baton._src.values.tensor import NDArray
@@ -158,7 +158,7 @@ class VMCompiler:
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Parameters of `main` to bind, by name."""
-        self._params = {str(name): from_host(value) for name, value in params.items()}
+        self._params = {str(name): snapshot(value) for name, value in params.items()}
 
     def get_params(self) -> dict[str, NDArray]:
         """The parameters given; they are constants of the code after `lower`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,19 +11,24 @@ from baton._src.relay.expressions import replace
 from baton._src.relay.nodes import Constant, Function
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim, IntImm
-from baton._src.values.convert import from_host
+from baton._src.values.convert import snapshot
 from baton._src.values.tensor import NDArray
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with the parameters that `params` names replaced by constants; other names are ignored.
 
-    A tensor that contradicts a parameter's declared shape or dtype is an error (`params-mismatch`).
+    A tensor that contradicts a parameter's declared shape or dtype is an error (`params-mismatch`), and so is a name
+    that several parameters have.
     """
     found = {}
+    count = Counter(param.name_hint for param in func.params)
     for param in func.params:
         if param.name_hint in params:
-            value = from_host(params[param.name_hint])
+            if count[param.name_hint] > 1:
+                message = f"{count[param.name_hint]} parameters are called {param.name_hint!r}"
+                raise fail("params-mismatch", message, span=param.span, help="give them names of their own")
+            value = snapshot(params[param.name_hint])
             if not isinstance(value, NDArray):
                 message = f"parameter {param.name_hint!r} needs a tensor, got a {type(value).__name__}"
                 raise fail("params-mismatch", message, span=param.span, help="params maps names to arrays")
