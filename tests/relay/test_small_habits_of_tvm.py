@@ -372,3 +372,13 @@ def test_what_text_leaves_out_is_not_what_builders_do(text: str) -> None:
     assert relay.nn.batch_matmul(x, y).attrs.transpose_b
     assert relay.nn.lrn(x).attrs.alpha == 1e-5
     assert relay.image.resize1d(x, (3,)).attrs.rounding_method == ""
+
+
+def test_a_scope_builder_binds_what_text_would() -> None:
+    """The type of a scalar by its dtype, and operators of several results as they come."""
+    scope = relay.ScopeBuilder()
+    one = scope.let(("one", "int32"), relay.const(1))
+    halves = scope.let("halves", relay.split(relay.var("x", shape=(4,)), 2))
+    scope.ret(relay.Tuple([one, relay.TupleGetItem(halves, 0)]))
+    assert str(one.type_annotation) == "int32"
+    assert result_type(scope.get()) == "(int32, Tensor[(2), float32])"

@@ -17,7 +17,7 @@ from typing import Any
 
 from baton._src.ir.expr import GraphExpr
 from baton._src.relay.check.infer_type import infer_expr
-from baton._src.relay.nodes import If, Let, Var
+from baton._src.relay.nodes import If, Let, Var, as_expr, variables
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 
@@ -46,17 +46,18 @@ class ScopeBuilder:
         self._scopes: list[_Scope] = [_Scope()]
 
     def let(self, var: Any, value: Any) -> Var:
-        """Bind `value` to a variable: a `Var`, a name, or a pair of name and type."""
+        """Bind `value` to a variable: a `Var`, a name, or a pair of name and type (a string: the dtype of a scalar)."""
         scope = self._open()
         if isinstance(var, (tuple, list)):
             if len(var) != 2:
                 raise fail("api", "let takes a name, a (name, type) pair or a Var")
-            var = Var(str(var[0]), var[1])
+            var = variables.var(str(var[0]), var[1])
         elif isinstance(var, str):
             var = Var(var)
-        if not isinstance(var, Var) or not isinstance(value, GraphExpr):
+        bound = as_expr(value)
+        if not isinstance(var, Var) or not isinstance(bound, GraphExpr):
             raise fail("api", f"let binds an expression to a variable, not a {type(value).__name__} to {var!r}")
-        scope.bindings.append((var, value))
+        scope.bindings.append((var, bound))
         return var
 
     @contextmanager
