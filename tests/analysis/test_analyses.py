@@ -21,7 +21,7 @@ from baton._src.analysis.variables import (
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.relax.check.variables import defined_symbolic_vars
-from baton._src.relax.nodes import Call, Function, SeqExpr, Tuple, TupleGetItem
+from baton._src.relax.nodes import Call, DataflowBlock, Function, MatchCast, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.struct_info import FuncStructInfo
 from baton._src.support.graphs import components
 from tests.passes.relax.programs import R, bindings, dim, printing, program, tensor
@@ -63,6 +63,15 @@ def test_values_and_users_of_variables() -> None:
     assert users[first.var] == [second.var]
     assert users[function.params[0]] == [first.var, second.var]
     assert users[second.var] == []
+
+
+def test_casts_without_a_variable_bind_none() -> None:
+    """They were an AttributeError, and None among the users of what they check."""
+    x = tensor("x", 2)
+    casts = DataflowBlock([MatchCast(None, x, x.struct_info)])
+    function = Function([x], SeqExpr([casts], x))
+    assert name_to_binding(function) == {}
+    assert udchain(casts) == {x: []}
 
 
 def function_calling(*callees: GlobalVar) -> Function:

@@ -180,3 +180,17 @@ def test_a_local_function_calls_itself_by_its_new_variable() -> None:
     changed["main"] = Renamed(Countdown).visit_expr(Countdown["main"])
     assert relax.analysis.well_formed(changed)
     assert changed["main"].body.blocks[0].bindings[0].var.name_hint == "loop_again"
+
+
+def test_casts_without_a_variable_define_none() -> None:
+    """The visitor of definitions was called with None."""
+
+    class Defined(PyExprVisitor):
+        def visit_var_def_(self, var: relax.Var) -> None:
+            found.append(var.name_hint)
+
+    found: list[str] = []
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    cast = relax.MatchCast(None, x, x.struct_info)
+    Defined().visit_expr(relax.Function([x], relax.SeqExpr([relax.BindingBlock([cast])], x)))
+    assert found == ["x"]

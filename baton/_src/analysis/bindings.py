@@ -21,10 +21,11 @@ def get_var2val(function: Any) -> dict[Var, Any]:
 
 
 def name_to_binding(function: Function) -> dict[str, list[Binding]]:
-    """The bindings by the name of their variable; several where names repeat."""
+    """The bindings by the name of their variable, if they have one; several where names repeat."""
     found: dict[str, list[Binding]] = {}
     for binding in all_bindings(function):
-        found.setdefault(binding.var.name_hint, []).append(binding)
+        if binding.var is not None:
+            found.setdefault(binding.var.name_hint, []).append(binding)
     return found
 
 
@@ -32,9 +33,11 @@ def udchain(block: DataflowBlock) -> dict[Var, list[Var]]:
     """For each variable defined or used in the block, the variables whose bindings use it, in order."""
     users: dict[Var, dict[Var, None]] = {}
     for binding in block.bindings:
-        users.setdefault(binding.var, {})
+        own = {} if binding.var is None else {binding.var: None}
+        for var in (*own, *used_vars(binding)):
+            users.setdefault(var, {})
         for used in used_vars(binding):
-            users.setdefault(used, {})[binding.var] = None
+            users[used].update(own)
     return {var: list(found) for var, found in users.items()}
 
 

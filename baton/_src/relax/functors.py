@@ -152,7 +152,8 @@ class ExprVisitor:
 
     def visit_match_cast_(self, binding: rx.MatchCast) -> None:
         self.visit_expr(binding.value)
-        self.visit_var_def(binding.var)
+        if binding.var is not None:
+            self.visit_var_def(binding.var)
 
     def visit_var_def(self, var: rx.Var) -> None:
         """A variable where it is defined."""
