@@ -244,10 +244,14 @@ def test_words_that_a_program_packed(cpu: str, terms: int, width: int) -> None:
 # ---------------------------------------------------------------------------------------------------- attention
 
 
-def attention(extra: str = "", first: float = 0.0, values: int = 48, dtype: str = "float32") -> PrimFunc:
-    """softmax(Q K) V, of whose intermediates one may be a result, too; sums from `first` on."""
+def attention(
+    extra: str = "", first: float = 0.0, values: int = 48, dtype: str = "float32", added: int = 48, most: int = 48
+) -> PrimFunc:
+    """softmax(Q K) V, of whose intermediates one may be a result, too; sums from `first` on. Totals are those of `added`
+    powers, maxima of `most` scores.
+    """
     q, k, v = (te.placeholder((2, n, 16), dtype, name) for n, name in ((40, "q"), (48, "k"), (48, "v")))
-    d, j0, j1, j2 = (te.reduce_axis((0, n), f"r{n}") for n in (16, 48, 48, values))
+    d, j0, j1, j2 = (te.reduce_axis((0, n), f"r{n}") for n in (16, most, added, values))
     s = te.compute((2, 40, 48), lambda b, i, j: te.sum(q[b, i, d] * k[b, j, d], axis=d), "s")
     top = te.compute((2, 40), lambda b, i: te.max(s[b, i, j0], axis=j0), "top")
     p = te.compute((2, 40, 48), lambda b, i, j: te.exp(s[b, i, j] - top[b, i]), "p")
@@ -272,7 +276,8 @@ def test_attention_whose_intermediates_are_results(extra: str, shape: tuple[int,
 def test_attention_with_other_sums() -> None:
     assert agrees(attention(), *OPERANDS, RESULT) == "attention"
     assert agrees(attention(first=1.0), *OPERANDS, RESULT) != "attention"
-    assert agrees(attention(values=24), *OPERANDS, RESULT) != "attention"
+    for part in ({"values": 24}, {"added": 24}, {"most": 24}):
+        assert agrees(attention(**part), *OPERANDS, RESULT) != "attention"
 
 
 def test_attention_over_its_own_values() -> None:

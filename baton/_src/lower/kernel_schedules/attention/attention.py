@@ -91,7 +91,11 @@ def _is_pointwise(stage: Stage, source: Stage) -> bool:
 
 
 def _same_axes(a: Stage, b: Stage) -> bool:
-    return len(a.spatial) == len(b.spatial) and all(same(x.extent, y.extent) for x, y in zip(a.spatial, b.spatial))
+    return _alike(a.spatial, b.spatial)
+
+
+def _alike(a: tuple[Axis, ...], b: tuple[Axis, ...]) -> bool:
+    return len(a) == len(b) and all(same(x.extent, y.extent) for x, y in zip(a, b))
 
 
 def _at(load: Any, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
@@ -103,9 +107,9 @@ def _at(load: Any, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
 
 
 def _folds(stage: Stage, source: Stage, combiner: type[tir.BinaryOp]) -> bool:
-    """Whether a stage reduces `source` along its last axis."""
+    """Whether a stage reduces all of `source` along its last axis."""
     axes = (*stage.spatial, *stage.reduce)
-    if stage.combiner is not combiner or len(stage.reduce) != 1 or len(axes) != len(source.spatial):
+    if stage.combiner is not combiner or len(stage.reduce) != 1 or not _alike(axes, source.spatial):
         return False
     return _at(stage.value, axes) and stage.value.buffer is source.buffer
 
@@ -113,7 +117,7 @@ def _folds(stage: Stage, source: Stage, combiner: type[tir.BinaryOp]) -> bool:
 def _is_power(stage: Stage, masked: Stage, top: Stage) -> bool:
     match stage.value:
         case tir.Call(op=Op(name="tir.exp"), args=(tir.Sub(a=tir.BufferLoad() as a, b=tir.BufferLoad() as b),)):
-            own = _at(a, stage.spatial) and _at(b, stage.spatial[:-1])
+            own = _at(a, stage.spatial) and _at(b, stage.spatial[:-1]) and _same_axes(stage, masked)
             return own and a.buffer is masked.buffer and b.buffer is top.buffer
         case _:
             return False
