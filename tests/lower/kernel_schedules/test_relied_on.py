@@ -247,7 +247,7 @@ def test_words_that_a_program_packed(cpu: str, terms: int, width: int) -> None:
 def attention(
     extra: str = "", first: float = 0.0, values: int = 48, dtype: str = "float32", added: int = 48, most: int = 48
 ) -> PrimFunc:
-    """softmax(Q K) V, of whose intermediates one may be a result, too; sums from `first` on. Totals are those of `added`
+    """softmax(Q K) V, of whose intermediates one may be a result, too; sums from `first` on. Totals are of `added`
     powers, maxima of `most` scores.
     """
     q, k, v = (te.placeholder((2, n, 16), dtype, name) for n, name in ((40, "q"), (48, "k"), (48, "v")))
