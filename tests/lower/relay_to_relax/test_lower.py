@@ -169,3 +169,24 @@ def test_groups_of_any_size_run(name: str) -> None:
     x = np.array([[-1, 0, 1], [0.5, -2, 0.25]], "float32")
     found, wanted = (plain(create_executor(kind, module).evaluate()(x)) for kind in ("vm", "debug"))
     assert same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("nn.global_avg_pool2d(%x)", "mean"),
+        ('nn.global_max_pool2d(%x, layout="NHWC")', "max"),
+        ("nn.adaptive_avg_pool2d(%x, output_size=[1, 1])", "mean"),
+        ("nn.adaptive_avg_pool2d(%x, output_size=[1, 2])", "nn.adaptive_avg_pool2d"),
+        ('nn.global_avg_pool2d(%x, layout="NHWC", out_layout="NCHW")', "nn.global_avg_pool2d"),
+        ("nn.batch_flatten(%x)", "reshape"),
+    ],
+)
+def test_pools_of_whole_images_are_folds(call: str, name: str) -> None:
+    """Rules and schedules know those, and the kernels of Relay are those of Relax."""
+    text = f"def @main(%x: Tensor[(2, 3, 4, 5), float32]) {{ {call} }}"
+    (binding,) = bindings(lowered(text)["main"].body)
+    assert binding.value.op.name.removeprefix("relax.") == name
+    module, x = read_module(text), array(np.random.default_rng(0).random((2, 3, 4, 5), "float32"))
+    expected = Relay(module).global_value(module.get_global_var("main"))(x)
+    assert same(plain(create_executor("vm", module).evaluate()(x)), plain(expected))

@@ -4,6 +4,7 @@ the first). Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.reshape import FACETS, compute
+from baton._src.ops.shape.reshape import FACETS, RESHAPE, ReshapeAttrs, compute
+from baton._src.tir.expr import IntImm
 
 
 def infer_like(call: OpCall[Any]) -> Info:
@@ -89,9 +91,20 @@ FLATTEN = OpDef(
     **FACETS,
 )
 
+
+def _as_reshape(args: Any, a: Any) -> Any:
+    """To known sizes Relay's is a reshape, which more rules know."""
+    dims = getattr(getattr(args[0].struct_info_, "shape", None), "values", None)
+    if not dims or not all(isinstance(d, IntImm) for d in dims):
+        return args, a
+    target = (dims[0], math.prod(d.value for d in dims[1:]))
+    return (*args, target), ReshapeAttrs(), RESHAPE
+
+
 BATCH_FLATTEN = OpDef(
     "nn.batch_flatten",
     inputs=(Input("x", relay_name="data"),),
+    relay_to_relax=_as_reshape,
     infer=infer_flatten,
     reference=lambda inputs, a: np.reshape(inputs[0], (inputs[0].shape[0], int(np.prod(inputs[0].shape[1:])))),
     samples=lambda: (Sample((Arr(("n", 4, 2)),)), Sample((Arr((3,)),))),

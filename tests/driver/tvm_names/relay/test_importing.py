@@ -148,6 +148,30 @@ def test_imported_layers_have_the_form_that_patterns_of_external_compilers_look_
         assert dp.is_op("nn.bias_add")(layer, dp.is_var()).has_attr(axis).match(node), name
 
 
+@pytest.mark.parametrize("kind", ["Average", "Max"])
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+def test_imported_pools_have_the_form_that_patterns_of_external_compilers_look_for(kind: str, spatial: int) -> None:
+    """Not that of a fold and a reshape, which they are compiled as."""
+    onnx = pytest.importorskip("onnx")
+    short, sizes = kind[:3].lower().replace("ave", "avg"), (2, 3, *(4, 5, 6)[:spatial])
+    nodes = [onnx.helper.make_node(f"Global{kind}Pool", ["x"], ["p"]), onnx.helper.make_node("Flatten", ["p"], ["y"])]
+    declared = onnx.helper.make_tensor_value_info("x", 1, sizes), onnx.helper.make_tensor_value_info("y", 1, (2, 3))
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "pools", declared[:1], declared[1:]))
+    module, _ = relay.frontend.from_onnx(model)
+    name = f"nn.global_{short}_pool2d" if spatial == 2 else f"nn.adaptive_{short}_pool{spatial}d"
+    assert [node.op.name for node in _calls(module["main"])] == [name, "nn.batch_flatten"]
+    x = np.random.default_rng(0).random(sizes, "float32")
+    expected = getattr(x.reshape(2, 3, -1), {"avg": "mean"}.get(short, short))(2)
+    np.testing.assert_allclose(relay.create_executor("vm", module).evaluate()(x).numpy(), expected, rtol=1e-6)
+
+
+def test_global_pools_of_pytorch_have_their_names_in_relay() -> None:
+    torch = pytest.importorskip("torch")
+    traced = torch.jit.trace(torch.nn.AdaptiveAvgPool2d(1).eval(), torch.zeros(2, 3, 4, 5))
+    main = relay.frontend.from_pytorch(traced, [("x", (2, 3, 4, 5))])[0]["main"]
+    assert [node.op.name for node in _calls(main)] == ["nn.adaptive_avg_pool2d"]
+
+
 def _calls(function: relay.Function) -> list[relay.Call]:
     found: list[relay.Call] = []
     relay.analysis.post_order_visit(function, lambda node: found.append(node) if isinstance(node, relay.Call) else None)

@@ -52,12 +52,16 @@ def _within(x: Value, window: Window) -> Window:
     return replace(window, kernel=tuple(kernel), strides=tuple(strides))
 
 
-def global_pool(op: str) -> Converter:
-    """The reduction `op` over all spatial axes."""
+def global_pool(kind: str, op: str) -> Converter:
+    """The reduction `op` over all spatial axes; in Relay the pool of this kind, for which external compilers look."""
 
     def convert(node: OnnxNode) -> Value:
-        axes = tuple(range(2, node.rank()))
-        return node.graph.call(op, node[0], axis=axes, keepdims=True)
+        g, spatial = node.graph, node.rank() - 2
+        if g.language.name != "relay" or spatial not in LAYOUTS:
+            return g.call(op, node[0], axis=tuple(range(2, spatial + 2)), keepdims=True)
+        if spatial == 2:
+            return g.call(f"nn.global_{kind}_pool2d", node[0])
+        return g.call(f"nn.adaptive_{kind}_pool{spatial}d", node[0], output_size=(1,) * spatial)
 
     return convert
 
@@ -114,6 +118,7 @@ def max_pool(node: OnnxNode) -> list[Value]:
 
 
 POOLING: dict[str, Converter] = {
-    "AveragePool": average_pool, "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
-    "MaxPool": max_pool, "LpPool": in_float32(lp_pool), "GlobalLpPool": in_float32(global_lp_pool),
+    "AveragePool": average_pool, "GlobalAveragePool": global_pool("avg", "mean"),
+    "GlobalMaxPool": global_pool("max", "max"), "MaxPool": max_pool, "LpPool": in_float32(lp_pool),
+    "GlobalLpPool": in_float32(global_lp_pool),
 }  # fmt: skip

@@ -68,6 +68,8 @@ def flatten(node: OnnxNode) -> Value:
     if not -rank <= axis <= rank:
         node.fail(f"axis {axis} is out of range for rank {rank}", help=f"use -{rank} to {rank}")
     axis = axis + rank if axis < 0 else axis
+    if axis == 1 and node.graph.language.name == "relay":  # as external compilers look for it
+        return node.graph.call("nn.batch_flatten", x)
     rows: Dim = 1
     for dim in x.shape[:axis]:
         rows = dim * rows

@@ -200,7 +200,9 @@ def adaptive(kind: str, rank: int) -> Converter:
         g, own = node.graph, node.sizes(x)[-rank:]
         wanted = tuple(o if s is None else s for o, s in zip(own, size, strict=True))
         pooled = [a for a in range(rank) if not g.prover.equal(own[a], wanted[a])]
-        if all(isinstance(wanted[a], int) and wanted[a] == 1 for a in pooled):
+        ones = [isinstance(w, int) and w == 1 for w in wanted]
+        is_named = g.language.name == "relay" and all(ones)  # as external compilers look for it
+        if not is_named and all(ones[a] for a in pooled):
             axes = tuple(x.rank - rank + a for a in pooled)
             return g.call({"avg": "mean"}.get(kind, kind), x, axis=axes, keepdims=True) if axes else x
         sizes = tuple(node.known(w, "the size of the result") for w in wanted)

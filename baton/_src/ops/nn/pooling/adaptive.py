@@ -23,7 +23,7 @@ from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import average, greatest
+from baton._src.ops.reduce.folds import FOLDS, ReduceAttrs, average, greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
@@ -243,6 +243,20 @@ def _global_gradient(kind: str) -> Any:
     return gradient
 
 
+def _as_fold(name: str) -> Any:
+    """Where the only window is the whole image, Relay's pool is the fold of its axes, which more rules know."""
+    (fold,) = (f for f in FOLDS if f.name == name)
+
+    def to_relax(args: Any, a: Any) -> Any:
+        is_whole = set(a.output_size or (None,)) == {1} and a.out_layout in ("", a.layout)
+        if not is_whole or not a.layout.isalpha():
+            return args, a
+        axes = tuple(i for i, letter in enumerate(a.layout) if letter not in "NC")
+        return args, ReduceAttrs(axes, keepdims=True), fold
+
+    return to_relax
+
+
 def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]:
     is_max = kind == "max"
     prefix = "global_" if is_global else "adaptive_"
@@ -256,6 +270,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         gradient=_global_gradient(kind) if is_global else gradient_max if is_max else gradient_mean,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=Anchor("layout", None, "out_layout"),
+        relay_to_relax=_as_fold("max" if is_max else "mean"),
         in_relax=not is_global and not is_max,
         samples=lambda: _samples(record, spatial, is_global),
         summary=("Max" if is_max else "Average")
