@@ -51,8 +51,7 @@ def well_formed(
     _check_module(module, findings, entry_required)
     names = {v.name_hint: f for v, f in module.functions.items()}
     recursive = _recursive_partners(module)
-    kernels = frozenset(name for name, f in names.items() if isinstance(f, PrimFunc))
-    walk = ScopeWalk(findings, frozenset(names), recursive, kernels)
+    walk = ScopeWalk(findings, frozenset(names), recursive)
     for var, function in module.functions.items():
         if isinstance(function, Function):
             walk.global_function(var.name_hint, function)

@@ -238,13 +238,20 @@ def test_a_module_that_uses_everything_is_accepted() -> None:
 
 @pytest.mark.rule("RELAX-WF-18")
 def test_operands_may_be_computed_scalars() -> None:
-    """What an operator, packed function or branch is given may be computed from shape variables, also in a tuple."""
+    """What an operator, packed or global function or branch is given may be computed from shape variables, also in a
+    tuple."""
     found = module("""
+@R.function(private=True)
+def ones(size: R.Prim(value="m")) -> R.Tensor(("m",), "float32"):
+    m = T.int64()
+    return R.ones(R.shape([m]), "float32")
+
 @R.function(pure=False)
 def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
     n = T.int64()
     half = R.strided_slice(x, (R.prim_value(0),), (R.prim_value(0),), (R.prim_value(n // 2),))
     seen = R.call_packed("tests.anything", R.prim_value(n + 1), sinfo_args=R.Object)
+    given = cls.ones(R.prim_value(n + 1))
     if R.prim_value(n <= 16):
         result = half
     else:

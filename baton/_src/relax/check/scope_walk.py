@@ -51,12 +51,9 @@ class ScopeWalk:
         findings: Findings,
         module_names: frozenset[str],
         recursive: dict[str, frozenset[str]],
-        kernels: frozenset[str] = frozenset(),
     ) -> None:
         self.findings = findings
         self.module_names = module_names
-        self.kernels = kernels
-        """The names of the module's PrimFuncs: called directly, they take scalars as packed functions do."""
         self.recursive = recursive
         """For each function, the names of those it is mutually recursive with (itself included)."""
         self.scope = VariableScope(findings)
@@ -123,16 +120,17 @@ class ScopeWalk:
             # Rule 18 says what is intended; a computed scalar has a meaning, and programs written for TVM hold some.
             self.findings.add(
                 "RELAX-WF-18", f"a PrimValue holds {expr.value!r} instead of one number", span=span,
-                help="computed scalars stand as arguments of operators and packed functions, in conditions and shapes, "
-                "or are tensors of rank 0",
+                help="computed scalars stand as arguments of operators, packed and global functions, in conditions and "
+                "shapes, or are tensors of rank 0",
                 severity=Severity.WARNING if expr.value.dtype.lanes == 1 else Severity.ERROR,
             )  # fmt: skip
         self._scalar_vars(expr.value, span)
 
     def _operand(self, expr: Any, span: Span | None) -> Task[None]:
-        """An argument of an operator, packed function or kernel, or a condition: scalars may be computed.
+        """An argument of an operator, packed or global function, or a condition: scalars may be computed.
 
-        Rule 18 is about values of the program; what PrimValues are for are these arguments (seed 001, Survey 6).
+        Rule 18 is about values of the program; what PrimValues are for are these arguments (seed 001, Survey 6): they
+        give functions their sizes (`R.Prim(value="n")`).
         """
         match expr:
             case PrimValue() if expr.value.dtype.lanes == 1:
@@ -168,8 +166,7 @@ class ScopeWalk:
             self._called(self.aliases.get(callee, callee), span)
         elif not isinstance(callee, Op):
             yield self._expr(callee, span)
-        kernel = isinstance(callee, GlobalVar) and callee.name_hint in self.kernels
-        visit = self._operand if kernel or isinstance(callee, (Op, ExternFunc)) else self._expr
+        visit = self._operand if isinstance(callee, (Op, ExternFunc, GlobalVar)) else self._expr
         for arg in expr.args:
             yield visit(arg, span)
         for info in expr.sinfo_args:

@@ -280,3 +280,38 @@ def test_fields_of_tuples_made_in_a_dataflow_block_stay_there(step: Any) -> None
     """Only the tuple is an output of the block: calls, and results, named its dataflow variables."""
     before = from_source(TUPLES_OF_BLOCKS)
     assert check(step, before, *arrays((2,))) is not before
+
+
+SIZES = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def f(u: R.Tensor(("k",), "float32"), v: R.Tensor(("m", "k * 2"), "float32"), x: R.Tensor((2,), "float32")):
+        m, k = T.int64(), T.int64()
+        y = R.full(R.shape([m, k]), R.const(1.0, "float32"))
+        return y
+
+    @R.function
+    def main(u: %s, v: R.Tensor(("m", 6), "float32"), x: R.Tensor((2,), "float32")):
+        e = R.exp(v)
+        y = Module.f(u, e, x)
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_known", "params"),
+    [(True, ["param_m", "param_k"]), (False, ["u", "param_m"])],
+)
+def test_sizes_that_only_unused_tensors_show_are_passed(is_known: bool, params: list[str]) -> None:
+    """The tensor stayed, and a size in its annotation that nothing showed any more; one stays for a size that a caller
+    does not know."""
+    u = 'R.Tensor((3,), "float32")' if is_known else 'R.Tensor("float32", ndim=1)'
+    before = from_source(SIZES % u)
+    after = RemoveUnusedParameters()(before)
+    assert [p.name_hint for p in after["f"].params] == params
+    assert called(after) == ["f"]
+    assert well_formed(after) == []
+    assert RemoveUnusedParameters()(after) is after
+    args = arrays((3,), (2, 6), (2,))
+    same_values(everywhere(after, *args).numpy(), Interpreter(before)["main"](*args).numpy())

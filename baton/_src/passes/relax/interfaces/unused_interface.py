@@ -21,6 +21,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination, remove_all_unused
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -28,13 +29,14 @@ from baton._src.relax.nodes import (
     Call,
     Function,
     MatchCast,
+    PrimValue,
     SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
@@ -59,17 +61,16 @@ class ExpandTupleArguments(Pass):
 
 @dataclass(frozen=True)
 class RemoveUnusedParameters(Pass):
-    """Remove parameters that are not mentioned, and those that only define unused shape variables."""
+    """Remove parameters that are not mentioned. Sizes that only they show become scalar parameters (`param_n`), unless
+    a call does not know such a size: then the tensor stays."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        changed: dict[GlobalVar, tuple[Function, Arguments]] = {}
-        for var in _changeable(module):
-            function = module.functions[var]
-            kept = _needed_params(function)
-            if len(kept) < len(function.params):
-                params = tuple(function.params[n] for n in kept)
-                changed[var] = function.with_fields(params=params, struct_info_=None), _chooser(kept)
-        return _with_calls(module, changed)
+        calls = _calls(module)
+        reduced = ((var, _reduced(module.functions[var], calls.get(var, ()))) for var in _changeable(module))
+        changed = {var: found for var, found in reduced if found is not None}
+        found = _with_calls(module, changed)
+        functions = {v: remove_all_unused(f) if isinstance(f, Function) else f for v, f in found.functions.items()}
+        return found.with_functions(functions) if changed else module
 
 
 @dataclass(frozen=True)
@@ -158,28 +159,50 @@ def _expanded(function: Function) -> tuple[Function, Arguments]:
     return function.with_fields(params=tuple(params), body=whole, struct_info_=None), arguments
 
 
-def _needed_params(function: Function) -> list[int]:
-    """The numbers of the parameters that the body, or a shape variable in it, needs."""
+def _calls(module: IRModule) -> dict[GlobalVar, list[Call]]:
+    """The calls of each function."""
+    found: dict[GlobalVar, list[Call]] = {}
+    for function in module.functions.values():
+        for node in post_order(function) if isinstance(function, Function) else ():
+            if isinstance(node, Call) and isinstance(node.op, GlobalVar):
+                found.setdefault(node.op, []).append(node)
+    return found
+
+
+def _reduced(function: Function, calls: Sequence[Call]) -> tuple[Function, Arguments] | None:
+    """The function without the parameters that it does not need; None if it needs all."""
     mentioned = {n for n in post_order(function.body) if isinstance(n, Var)}
-    symbols = {n for n in post_order(function.body, notes=True) if isinstance(n, TirVar)}
-    symbols |= (
-        {n for n in post_order(function.ret_struct_info) if isinstance(n, TirVar)}
-        if function.ret_struct_info
-        else set()
-    )
-    kept = [n for n, p in enumerate(function.params) if p in mentioned]
-    symbols |= {s for n in kept for s in post_order(function.params[n].struct_info) if isinstance(s, TirVar)}
-    shown = {s for n in kept for s in definable_tir_vars_in_struct_info(function.params[n].struct_info)}
-    for number, param in enumerate(function.params):
-        own = set(definable_tir_vars_in_struct_info(param.struct_info))
-        if number not in kept and (own & symbols) - shown:
-            kept.append(number)
-            shown |= own
-    return sorted(kept)
+    kept = [p for p in function.params if p in mentioned]
+    hidden = _hidden(function, kept)
+    known = [set(map_parameters(_passed(function, call.args))) for call in calls]
+    for param in function.params:
+        own = set(hidden).intersection(definable_tir_vars_in_struct_info(param.struct_info))
+        if own and (isinstance(param.struct_info, PrimStructInfo) or not all(own <= sizes for sizes in known)):
+            kept = [p for p in function.params if p in kept or p is param]
+            hidden = _hidden(function, kept)
+    if len(kept) == len(function.params):
+        return None
+
+    def arguments(at: BindingRewriter, given: Sequence[Any]) -> list[Any]:
+        sizes = map_parameters(_passed(function, given))
+        return [*(a for p, a in zip(function.params, given) if p in kept), *(PrimValue(sizes[v]) for v in hidden)]
+
+    scalars = [Var(f"param_{v.name}", PrimStructInfo(v.dtype, v)) for v in hidden]
+    return function.with_fields(params=(*kept, *scalars), struct_info_=None), arguments
 
 
-def _chooser(kept: list[int]) -> Arguments:
-    return lambda at, given: [given[n] for n in kept]
+def _passed(function: Function, args: Sequence[Any]) -> list[tuple[StructInfo, StructInfo]]:
+    return [(p.struct_info, a.struct_info) for p, a in zip(function.params, args)]
+
+
+def _hidden(function: Function, kept: Sequence[Var]) -> list[TirVar]:
+    """The shape variables of the function's own that it needs and that none of these parameters shows."""
+    parts = [function.body, *(p.struct_info for p in kept)]
+    parts += [] if function.ret_struct_info is None else [function.ret_struct_info]
+    needed = dict.fromkeys(n for part in parts for n in post_order(part, notes=True) if isinstance(n, TirVar))
+    shown = {v for p in kept for v in definable_tir_vars_in_struct_info(p.struct_info)}
+    own = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
+    return [v for v in needed if v in own and v not in shown]
 
 
 def _with_calls(module: IRModule, changed: dict[GlobalVar, tuple[Function, Arguments]]) -> IRModule:
