@@ -62,7 +62,7 @@ class DFPatternCallback:
 
     def callback(self, pre: Any, post: Any, node_map: Mapping[DFPattern, list[Any]]) -> Any:
         """The replacement for `post`. `pre` is the node before its parts were rewritten."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no callback(pre, post, node_map)")
 
 
 def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: Any, mod: Any = None) -> Any:

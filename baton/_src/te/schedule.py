@@ -162,8 +162,7 @@ def create_schedule(ops: Any) -> Schedule:
     """A schedule for the operations (or tensors) that a kernel is to compute."""
     given = list(ops) if isinstance(ops, Sequence) else [ops]
     outputs = [item.op if isinstance(item, Tensor) else item for item in given]
-    wrong = next((item for item in outputs if not isinstance(item, Operation)), None)
-    if wrong is not None or not outputs:
+    if not outputs or not all(isinstance(item, Operation) for item in outputs):
         raise refuse(f"a schedule is made for operations or tensors, such as C.op, not for {ops!r}")
     return Schedule(outputs)
 

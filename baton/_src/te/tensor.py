@@ -206,11 +206,16 @@ class Tensor(Same, Unlisted, Operators):
 
 
 @dataclass(frozen=True)
-class TensorSlice(Unlisted):
-    """A tensor with its first indices given."""
+class TensorSlice(Unlisted, Operators):
+    """A tensor with its first indices given. It is no number: arithmetic with it is an error (`te-indices`)."""
 
     tensor: Tensor
     indices: tuple[Any, ...]
+
+    @staticmethod
+    def build(name: str, *operands: Any) -> Any:
+        part = next(operand for operand in operands if isinstance(operand, TensorSlice))
+        return part.tensor(*part.indices)  # raises: too few indices
 
     def __getitem__(self, indices: Any) -> Any:
         found = self.indices + (tuple(indices) if isinstance(indices, (tuple, list)) else (indices,))

@@ -26,6 +26,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
+from baton._src.te.schedule import Schedule
 from baton._src.tir.prim_func import PrimFunc
 
 _templates: dict[str, Callable[..., Any]] = {}
@@ -117,9 +118,12 @@ class TemplateTask(Task):
         return _templates[self.name]
 
     def instantiate(self, config: Config) -> Any:
-        """`(schedule, tensors)` of a configuration."""
+        """`(schedule, tensors)` of a configuration. Error `autotvm-task`: the template gives something else."""
         with self.target:
             made = _with_config(_templates[self.name], self.args, config)
+        if not (isinstance(made, (tuple, list)) and len(made) == 2 and isinstance(made[0], Schedule)):
+            message = f"the template {self.name} gave a {type(made).__name__}"
+            raise fail("autotvm-task", message, help="return schedule, [tensors]", kind=TypeError)
         if isinstance(config, ConfigEntity) and not config.valid():
             said = "; ".join(config.errors)
             raise fail("autotvm-instantiation", f"{self.name} takes no such configuration: {said}", kind=ValueError)
