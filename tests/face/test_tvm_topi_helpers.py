@@ -21,6 +21,7 @@ def test_words_of_scripts_with_kernels_of_their_own() -> None:
     flat = te.compute((6,), lambda i: x(*utils.unravel_index(i, (2, 3))) * matrix(*utils.unravel_index(i, (2, 3))))
     data = numbers(2, 3)
     np.testing.assert_allclose(run([x], flat, data), (data * table).ravel(), rtol=1e-6)
+    assert utils.unravel_index(tir.const(5, "int32"), (3, 0)) == [5, 0]  # an axis without elements has no index
     assert utils.equal_const_int(x.shape[1], 3)
     assert utils.get_const_float(2) == 2.0
     assert utils.get_const_int(utils.ravel_index([tvm.tir.const(1, "int32"), 2], (2, 3))) == 5

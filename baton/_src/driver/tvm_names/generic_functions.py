@@ -25,6 +25,8 @@ class GenericFunc:
 
     def __init__(self, name: str = "") -> None:
         self.name = name
+        self.replaces = False
+        """Whether `register` puts functions in the place of others if nothing is said."""
         self._default: Callable[..., Any] | None = None
         self._by_key: dict[str, Callable[..., Any]] = {}
 
@@ -35,16 +37,18 @@ class GenericFunc:
         self._default = func
         update_wrapper(self, func)
 
-    def register(self, func: Any, key_list: Any = None, allow_override: bool = False, *, override: bool = False) -> Any:
+    def register(
+        self, func: Any, key_list: Any = None, allow_override: bool | None = None, *, override: bool | None = None
+    ) -> Any:
         """`register(function, keys)`, `register(keys, function)`, or the decorator `register(keys)`; TVM has two names
-        for the permission to replace."""
-        allow_override = allow_override or override
+        for the permission to replace, which functions of `override_native_generic_func` give unless told otherwise."""
+        may_replace = next((said for said in (allow_override, override) if said is not None), self.replaces)
         if callable(key_list):
             func, key_list = key_list, func
         if not callable(func):
-            return lambda found: self.register(found, func, allow_override)
+            return lambda found: self.register(found, func, may_replace)
         for key in [key_list] if isinstance(key_list, str) else key_list:
-            if key in self._by_key and not allow_override:
+            if key in self._by_key and not may_replace:
                 raise fail("api", f"{self.name} has a function for {key}", help="override=True replaces it")
             self._by_key[key] = func
         return func
@@ -80,6 +84,7 @@ def override_native_generic_func(func_name: str) -> Callable[[Callable[..., Any]
     def put(function: Callable[..., Any]) -> GenericFunc:
         made = get_native_generic_func(func_name)
         made.set_default(function, allow_override=True)
+        made.replaces = True
         return made
 
     return put

@@ -19,6 +19,7 @@ def test_types_shapes_and_channels() -> None:
     assert (common.infer_channels(w), common.infer_channels(w, transpose=True)) == (4, 3)
     assert common.get_name(x) == "x"
     assert common.get_relay_op("conv2d") is common.get_relay_op("nn.conv2d")
+    assert common.get_relay_op("yolo_reorg") is common.get_relay_op("vision.yolo_reorg")
     with pytest.raises(baton.DiagnosticError, match="conv9d"):
         common.get_relay_op("conv9d")
 

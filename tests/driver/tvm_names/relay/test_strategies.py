@@ -89,3 +89,18 @@ def test_generic_functions() -> None:
         assert (width(3), target.mcpu) == (0, "haswell")
     with pytest.raises(tvm.DiagnosticError, match="set_default"):
         tvm.target.get_native_generic_func("test_nothing_yet")()
+
+
+def test_overridden_generic_functions_take_later_ones() -> None:
+    """Guards a cell that is run twice: functions of `override_native_generic_func` replace without being told so."""
+
+    @tvm.target.override_native_generic_func("test_later_ones")
+    def depth() -> int:
+        return 0
+
+    for number in (1, 2):
+        depth.register("cpu", lambda number=number: number)
+        with tvm.target.Target("llvm"):
+            assert depth() == number
+    with pytest.raises(tvm.DiagnosticError, match="has a function for cpu"):
+        depth.register(lambda: 3, "cpu", allow_override=False)

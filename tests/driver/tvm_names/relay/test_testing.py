@@ -117,6 +117,19 @@ def test_loops() -> None:
         assert found[:, 0].tolist() == [0, *range(10)]
 
 
+def test_loops_over_expressions() -> None:
+    """Guards loops whose variables are told by values of their types, which had no names: TVM calls them arg0, arg1."""
+    loop = relay.loops.while_loop(
+        lambda i, a: relay.less(i, relay.const(5)),
+        [relay.const(0), relay.const(1.0)],
+        lambda i, a: [i + relay.const(1), a * relay.const(2.0)],
+    )
+    assert [p.name_hint for p in loop.params] == ["arg0", "arg1"]
+    module = tvm.IRModule.from_expr(relay.Function([], loop(relay.const(2), relay.const(1.0))))
+    for kind in ("debug", "vm"):
+        assert [v.numpy().item() for v in relay.create_executor(kind, module).evaluate()()] == [5, 8]
+
+
 def test_names_of_types_are_called() -> None:
     box, v = relay.GlobalTypeVar("Box"), relay.TypeVar("v")
     assert box(v) == relay.TypeCall(box, (v,))

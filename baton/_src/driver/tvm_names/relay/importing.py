@@ -98,9 +98,9 @@ def get_name(node: Any) -> str:
 
 
 def get_relay_op(op_name: str) -> Any:
-    """The builder of an operator by its name, with its namespace or without that of `nn` and `image`."""
+    """The builder of an operator by its name, with its namespace or without that of `nn`, `image` and `vision`."""
     wire()
-    for found in map(_OPS.find, (op_name, f"nn.{op_name}", f"image.{op_name}")):
+    for found in map(_OPS.find, (op_name, *(f"{below}.{op_name}" for below in ("nn", "image", "vision")))):
         if found is not None:
             return found
     raise fail("op-unknown", f"there is no operator {op_name}", help="see dir(relay.op)")

@@ -73,9 +73,12 @@ def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 
 
 def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
-    """The indices of the element with this number."""
-    found = []
+    """The indices of the element with this number; 0 along axes of extent 0, which have none."""
+    found: list[Any] = []
     for extent in reversed(shape):
+        if equal_const_int(extent, 0):
+            found.append(0)
+            continue
         found.append(operators.floormod(idx, extent))
         idx = operators.floordiv(idx, extent)
     return found[::-1]
