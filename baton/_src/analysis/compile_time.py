@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings, used_vars
+from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import find_impure_call
 from baton._src.analysis.variables import free_symbolic_vars
 from baton._src.ir.expr import Op
@@ -16,7 +17,6 @@ from baton._src.relax.nodes import (
     DataflowBlock,
     ExternFunc,
     Function,
-    MatchCast,
     SeqExpr,
     Var,
     VarBinding,
@@ -40,11 +40,18 @@ def computable_at_compile_time(function: Function) -> list[Var]:
 def liftable_bindings(function: Function) -> list[VarBinding]:
     """The bindings that a function of the weights can compute instead, what depends on nothing included.
 
-    `R.builtin.stop_lift_params` ends them, and packed functions are looked up where they are called.
+    `R.builtin.stop_lift_params` ends them, packed functions are looked up where they are called, and what a call may
+    write is computed anew in each run.
     """
     weights = function.params[int(function.attrs["num_input"]) :]
     dims = definable_tir_vars_in_struct_info(TupleStructInfo([w.struct_info for w in weights]))
-    following = set(_following(function, weights, dims, lambda v: isinstance(v, ExternFunc) or stops_lifting(v)))
+    exposure = Exposure(function)
+    written: Container[Var] = exposure if exposure.has_effects else ()
+
+    def stays(binding: VarBinding) -> bool:
+        return isinstance(binding.value, ExternFunc) or stops_lifting(binding.value) or binding.var in written
+
+    following = set(_following(function, [w for w in weights if w not in written], dims, stays))
     return [b for b in _dataflow_bindings(function) if isinstance(b, VarBinding) and b.var in following]
 
 
@@ -54,15 +61,16 @@ def stops_lifting(value: Any) -> bool:
 
 
 def _following(
-    function: Function, weights: Sequence[Var], dims: Container[TirVar], stops: Callable[[Any], bool] = lambda _: False
+    function: Function,
+    weights: Sequence[Var],
+    dims: Container[TirVar],
+    stays: Callable[[VarBinding], bool] = lambda _: False,
 ) -> list[Var]:
     """The variables of dataflow blocks that depend on `weights` and sizes among `dims` only."""
     known: set[Var] = set(weights)
     found: list[Var] = []
     for binding in _dataflow_bindings(function):
-        if isinstance(binding, MatchCast) or find_impure_call(binding) is not None:
-            continue
-        if stops(binding.value):
+        if not isinstance(binding, VarBinding) or find_impure_call(binding) is not None or stays(binding):
             continue
         if all(v in known for v in used_vars(binding)) and all(v in dims for v in free_symbolic_vars(binding)):
             known.add(binding.var)

@@ -13,7 +13,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from tests.passes.relax.programs import arrays, called, same_values
 from tests.relax.build import module
-from tests.relax.machines import MODES, machine
+from tests.relax.machines import MODES, machine, table
 
 
 def program(weights: str, *lines: str, x: str = "(2,)") -> Any:
@@ -117,3 +117,45 @@ def test_weights_that_a_script_wants_consumed_are_left_to_the_caller() -> None:
     before = program('w: R.Tensor((2,), "float32")', "gv = R.add(x, R.exp(w))")
     with PassContext(config={"relax.lift_transform_params.consume_params": True}):
         prepared(before, *arrays((2,), (2,)))
+
+
+WRITTEN = """
+@T.prim_func(private=True)
+def doubled(a: T.Buffer((2,), "float32")):
+    for i in range(2):
+        a[i] = a[i] * T.float32(2)
+
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), w: R.Tensor((2,), "float32"), v: R.Tensor((2,), "float32")):
+    R.func_attr({"num_input": 1})
+    R.call_packed("test.double", w, sinfo_args=R.Tuple())
+    with R.dataflow():
+        a = R.exp(w)
+        b = R.exp(v)
+        c = R.sin(v)
+        d = R.call_tir_inplace(cls.doubled, (b,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+        gv = R.add(R.add(x, a), R.add(c, d))
+        R.output(gv)
+    return gv
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_calls_write_is_not_prepared(mode: str) -> None:
+    """A weight that a packed function changes was read before it did; a prepared value that a kernel writes in place
+    was another one in the second run."""
+
+    def double(a: Any) -> None:
+        a.copyfrom(a.numpy() * 2)
+
+    before, functions = module(WRITTEN), table(double=double)
+    after = LiftTransformParams()(before)
+    assert called(after, "main_transform_params").count("sin") == 1
+    x, w, v = arrays((2,), (2,), (2,))
+    expected = machine(before, mode, functions)["main"](x, w.copy(), v)
+    lifted = machine(after, mode, functions)
+    prepared = lifted["main_transform_params"]((w.copy(), v))
+    first, *others = prepared
+    for _ in range(2):
+        first.copyfrom(w)
+        same_values(lifted["main"](x, first, *others).numpy(), expected.numpy())
