@@ -16,7 +16,7 @@ from baton._src.relax.nodes import Constant, If, Tuple, TupleGetItem
 from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
-from tests.passes.relax.programs import R, arrays, dim, program, same_values, tensor
+from tests.passes.relax.programs import R, arrays, dim, printing, program, same_values, tensor
 from tests.relax.build import module
 
 
@@ -103,6 +103,9 @@ def test_only_scalars_and_straight_lines_have_gradients() -> None:
 
     with pytest.raises(DiagnosticError, match="control flow"):
         Gradient("main")(program([tensor("x", 3)], branch, dataflow=False))
+    shown = program([tensor("x", 3)], lambda b, x: (b.emit(printing(x)), R.sum(x))[1], dataflow=False, pure=False)
+    with pytest.raises(DiagnosticError, match="a call with effects"):
+        Gradient("main")(shown)
     summed = program([tensor("x", 3)], lambda b, x: R.sum(x))
     with pytest.raises(DiagnosticError, match="no parameter"):
         Gradient("main", require_grads=[tensor("y", 3)])(summed)

@@ -10,8 +10,8 @@ tuple result; it must be a floating scalar. `require_grads` are the parameters t
 all). A match_cast passes gradients on to its operand; a `call_tir_with_grad` is differentiated by its te function
 (`te_gradients`).
 
-Errors (`pass-gradient`): another target, a parameter the function does not have, control flow, calls of functions, an
-operator without a rule between a wanted parameter and the target.
+Errors (`pass-gradient`): another target, a parameter the function does not have, control flow, effects, calls of
+functions, an operator without a rule between a wanted parameter and the target.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
+from baton._src.analysis.purity import find_impure_call
 from baton._src.ir.expr import Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
@@ -148,6 +149,10 @@ class _Reverse:
                 continue
             if not isinstance(value, (*_LEAVES, Call)):
                 raise _wrong(f"{type(value).__name__} is control flow, which has no gradient", value)
+            if find_impure_call(value) is not None:
+                raise _wrong(
+                    "a call with effects cannot be repeated in the adjoint, which is one dataflow block", value
+                )
             emit = self.builder.emit_output if binding.var in returned else self.builder.emit
             var = emit(substitute(value, renamed, notes=False), binding.var.name_hint)
             renamed[binding.var] = var
