@@ -287,3 +287,36 @@ def test_an_operand_that_is_written_later_does_not_take_the_place_of_a_call(rule
         """
     )
     assert rule(before) is before
+
+
+@R.rewriter
+class SecondHalf:
+    @R.function
+    def pattern(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        return R.strided_slice(x, [0], [n // 2], [n])
+
+    @R.function
+    def replacement(x: R.Tensor(("n",), "float32")):
+        halves = R.split(x, 2)
+        return halves[1]
+
+
+def test_computed_positions_are_part_of_the_pattern() -> None:
+    """Any shape or scalar matched one that mentions shape variables: the first half became the second one."""
+    before = module("""
+@R.function
+def main(x: R.Tensor((6,), "float32"), y: R.Tensor(("m",), "float32")):
+    m = T.int64()
+    with R.dataflow():
+        a = R.strided_slice(x, [0], [0], [3])
+        b = R.strided_slice(x, [0], [3], [6])
+        c = R.strided_slice(y, [0], [m // 2], [m])
+        d = R.strided_slice(y, [0], [1], [m])
+        R.output(a, b, c, d)
+    return (a, b, c, d)
+""")
+    after = SecondHalf(before)
+    same_result(before, after, np.arange(6, dtype="float32"), np.arange(4, dtype="float32"))
+    calls = [b.value.op.name for b in after["main"].body.blocks[0].bindings if isinstance(b.value, relax.Call)]
+    assert sorted(calls) == ["relax.split"] * 2 + ["relax.strided_slice"] * 2

@@ -54,12 +54,12 @@ class FunctionRule:
         self.function, self.replacement = pattern, replacement
         self.params = [WildcardPattern() for _ in pattern.params]
         self.patterns: dict[Any, DFPattern] = dict(zip(pattern.params, self.params))
-        self.casts: list[tuple[StructInfo, DFPattern]] = []
-        """What has to be known of a part that matched."""
+        self.known: list[tuple[StructInfo, DFPattern]] = []
+        """What has to be known of a part that matched: what a cast says, the shape or scalar that one is."""
         for binding in body_bindings(pattern):
             found = self._of(binding.value)
             if isinstance(binding, MatchCast):
-                self.casts.append((binding.struct_info, found))
+                self.known.append((binding.struct_info, found))
             self.patterns[binding.var] = found
         body = pattern.body
         self.result = self._of(body.body if isinstance(body, SeqExpr) else body)
@@ -80,7 +80,11 @@ class FunctionRule:
             case Op() | Constant() | ExternFunc() | GlobalVar() | StringImm() | DataTypeImm():
                 return ExprPattern(expr)
             case ShapeExpr() | PrimValue():
-                return WildcardPattern() if _mentions_variables(expr) else ExprPattern(expr)
+                if not _mentions_variables(expr):
+                    return ExprPattern(expr)
+                computed = WildcardPattern()
+                self.known.append((expr.struct_info, computed))
+                return computed
             case _:
                 raise fail("api", f"a pattern cannot hold a {type(expr).__name__}", span=expr.span)
 
@@ -111,8 +115,8 @@ class FunctionRule:
         return {} if body is None else dict(zip(roots, fields_of(body, len(roots))))
 
     def _symbols(self, found: Mapping[DFPattern, Any]) -> dict[Any, Any] | None:
-        """The shape variables of the pattern, if every parameter fits its annotation, and casts fit; else None."""
-        said = [*((v.struct_info, p) for v, p in zip(self.function.params, self.params)), *self.casts]
+        """The shape variables of the pattern, if every parameter fits its annotation, and other parts fit; else None."""
+        said = [*((v.struct_info, p) for v, p in zip(self.function.params, self.params)), *self.known]
         pairs = [(info, found[p].struct_info) for info, p in said if p in found]
         symbols = dict(map_parameters(pairs))
         analyzer = Analyzer()
