@@ -75,12 +75,14 @@ def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices of the element with this number; 0 along axes of extent 0, which have none."""
     found: list[Any] = []
-    for extent in reversed(shape):
-        if equal_const_int(extent, 0):
+    for place in reversed(range(len(shape))):
+        if equal_const_int(shape[place], 0):
             found.append(0)
-            continue
-        found.append(operators.floormod(idx, extent))
-        idx = operators.floordiv(idx, extent)
+        elif place == 0:
+            found.append(idx)
+        else:
+            found.append(operators.floormod(idx, shape[place]))
+            idx = operators.floordiv(idx, shape[place])
     return found[::-1]
 
 
