@@ -115,7 +115,7 @@ class FunctionRule:
         return {} if body is None else dict(zip(roots, fields_of(body, len(roots))))
 
     def _symbols(self, found: Mapping[DFPattern, Any]) -> dict[Any, Any] | None:
-        """The shape variables of the pattern, if every parameter fits its annotation, and other parts fit; else None."""
+        """The shape variables of the pattern, if every parameter fits its annotation and other parts fit; else None."""
         said = [*((v.struct_info, p) for v, p in zip(self.function.params, self.params)), *self.known]
         pairs = [(info, found[p].struct_info) for info, p in said if p in found]
         symbols = dict(map_parameters(pairs))
