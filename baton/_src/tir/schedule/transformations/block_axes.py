@@ -24,6 +24,7 @@ from baton._src.tir.schedule.transformations.cache import insert_nest
 from baton._src.tir.schedule.transformations.nests import nest_over
 from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify, unused_name
 from baton._src.tir.schedule.views import without_views
+from baton._src.values.dtype import INT64
 
 _TRUE = tir.IntImm("bool", 1)
 
@@ -96,6 +97,7 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
     loops = _own_loops(root, realize, "transform_block_layout")
     shape = [loop.extent for loop in loops]
     back = index_map.inverse(shape)
+    _require_order_kept(block, index_map, shape)
     variables = dict(zip(index_map.initial_indices, block.iter_vars))
     axes: list[IterVar] = []
     for number, (index, extent) in enumerate(zip(index_map.final_indices, index_map.map_shape(shape))):
@@ -114,6 +116,30 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
         init=None if block.init is None else substitute(block.init, renamed),
     )
     return replace(root, {loops[0]: nest_over(axes, refreshed(made))})
+
+
+def _require_order_kept(block: st.Block, index_map: IndexMap, shape: Sequence[PrimExpr]) -> None:
+    """Refuse to run a block in another order if one of its axes goes on from its earlier values."""
+    ordered = [axis for axis in block.iter_vars if axis.iter_type not in ("spatial", "reduce")]
+    if not ordered:
+        return
+    starts = zip(index_map.initial_indices, shape)
+    domains = {var: Range(tir.IntImm(var.dtype, 0), ops.cast(var.dtype, size)) for var, size in starts}
+    before = _number(index_map.initial_indices, shape)
+    after = _number(index_map.final_indices, index_map.map_shape(shape))
+    if not ops.is_const(simplify(ops.subtract(before, after), domains), 0):
+        raise refuse(
+            f"the axis {ordered[0].var.name} of block {block.name_hint} goes on from its earlier values:"
+            " the map has to keep the order of its iterations"
+        )
+
+
+def _number(indices: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExpr:
+    """The number of a place, counted in the order of nested loops."""
+    number: PrimExpr = ops.const(0, INT64)
+    for index, size in zip(indices, shape):
+        number = ops.add(ops.multiply(number, ops.cast(INT64, size)), ops.cast(INT64, index))
+    return number
 
 
 def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
