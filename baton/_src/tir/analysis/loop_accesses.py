@@ -95,7 +95,13 @@ def _of_statement(stmt: st.Stmt, place: _Place) -> Iterator[Access]:
 def _of_regions(block: Any, place: _Place) -> Iterator[Access]:
     regions: list[tuple[BufferRegion, bool]] = [(r, False) for r in block.reads] + [(w, True) for w in block.writes]
     for region, is_store in regions:
-        inside = {tir.Var(f"r{n}", dim.extent.dtype): dim for n, dim in enumerate(region.region)}
-        domains = {var: Range(tir.literal(0, var.dtype), dim.extent) for var, dim in inside.items()}
-        indices = tuple(ops.add(dim.min, var) for var, dim in inside.items())
-        yield Access(region.buffer, indices, is_store, *place._replace(loops={**place.loops, **domains}))
+        inside: dict[tir.Var, Range] = {}
+        indices: list[PrimExpr] = []
+        for n, dim in enumerate(region.region):
+            index = dim.min
+            if not ops.is_const(dim.extent, 1):
+                var = tir.Var(f"r{n}", dim.extent.dtype)
+                inside[var] = Range(tir.literal(0, var.dtype), dim.extent)
+                index = ops.add(index, var)
+            indices.append(index)
+        yield Access(region.buffer, tuple(indices), is_store, *place._replace(loops={**place.loops, **inside}))

@@ -14,6 +14,7 @@ from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.loop_accesses import loop_accesses
 from baton._src.tir.analysis.regions import region_over
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
@@ -31,7 +32,6 @@ from baton._src.tir.schedule.tree import (
     refuse,
     replace,
     simplify,
-    without_blocks,
 )
 
 
@@ -240,11 +240,8 @@ Places = dict[Buffer, list[tuple[PrimExpr, ...]]]
 def _accesses(body: st.Stmt) -> tuple[Places, Places]:
     reads: Places = {}
     writes: Places = {}
-    for node in post_order(without_blocks(body)):
-        if isinstance(node, tir.BufferLoad):
-            reads.setdefault(node.buffer, []).append(node.indices)
-        elif isinstance(node, st.BufferStore):
-            writes.setdefault(node.buffer, []).append(node.indices)
+    for access in loop_accesses(st.For(tir.Var("all", "int32"), 0, 1, st.ForKind.SERIAL, body)):
+        (writes if access.is_store else reads).setdefault(access.buffer, []).append(access.indices)
     return reads, writes
 
 
