@@ -66,11 +66,11 @@ def _box(store: st.BufferStore, around: _Around) -> Box | None:
         if not any(analyzer.prove(ops.logical_or(ops.logical_not(told), condition)) for told in inside):
             return None
     sums = detect_iter_map(indices, around.loops)
-    parts = None if sums.errors else [_dense(index, analyzer) for index in sums.indices]
+    parts = None if sums.errors else [dense(index, analyzer) for index in sums.indices]
     return None if parts is None or None in parts else tuple(p for p in parts if p is not None)
 
 
-def _dense(index: IterSumExpr, analyzer: Analyzer) -> Range | None:
+def dense(index: IterSumExpr, analyzer: Analyzer) -> Range | None:
     """The range of an index without holes: no stride exceeds the range covered by smaller ones."""
     span: PrimExpr = ops.const(1, index.base.dtype)
     left = [*index.args]

@@ -8,10 +8,11 @@ stored.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -19,60 +20,54 @@ from baton._src.tir.analysis.regions import through_views
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.conditions.axis_values import Loops, are_distinct, take_all
+from baton._src.tir.schedule.conditions.stored_ranges import domain
 from baton._src.tir.schedule.tree import path_to, realizes, refreshed, refuse
 from baton._src.tir.text.printer import node_text
 from baton._src.values.dtype import INT64
+
+_MOST_FUSED = 4
+"""Axes of more than this are taken as digits in their own order only."""
 
 
 def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVar]) -> None:
     """Refuse a block that does not run for every value of these axes."""
     require_unconditional(realize)
-    extents: dict[tir.Var, PrimExpr] = {}
+    loops: dict[tir.Var, Range] = {}
     for item in path_to(root, realize)[:-1]:
         if isinstance(item, st.For):
-            extents[item.loop_var] = item.extent
+            loops[item.loop_var] = Range(item.min, item.extent)
         elif isinstance(item, st.Block):
-            extents |= {axis.var: axis.extent for axis in item.iter_vars}
-    for used, members in _groups(realize, axes):
-        size = _product([axis.extent for axis in members])
-        if not all(Analyzer().prove(size <= count) for count in _runs(realize, used, extents)):
-            raise refuse(
-                f"block {realize.block.name_hint} runs for a part of {', '.join(a.var.name for a in members)} only",
-                help="use the primitive before loop_partition",
-            )
+            loops |= {axis.var: domain(axis) for axis in item.iter_vars}
+    part = partial_axes(realize, {axis: domain(axis) for axis in axes}, loops)
+    if part:
+        raise refuse(
+            f"block {realize.block.name_hint} runs for a part of {', '.join(a.var.name for a in part)} only",
+            help="use the primitive before loop_partition",
+        )
+
+
+def partial_axes(realize: st.BlockRealize, wanted: Mapping[IterVar, Range], loops: Loops) -> list[IterVar]:
+    """Axes for which the loops may not run the block for all that is wanted of their domains; none: they do."""
+    values = dict(zip(realize.block.iter_vars, realize.iter_values))
+    for used, members in _groups(realize):
+        told = [part for part in ops.conjuncts(realize.predicate) if _variables(part) & used]
+        ranges = [wanted.get(axis, domain(axis)) for axis in members]
+        if not wanted.keys().isdisjoint(members) and not take_all([values[a] for a in members], ranges, loops, told):
+            return members
+    return []
 
 
 def require_once(realize: st.BlockRealize, loops: Sequence[st.For]) -> None:
     """Refuse a block that the loops run more than once for the same values of its axes: it would accumulate again."""
-    extents = {item.loop_var: item.extent for item in loops}
-    groups = [group for group in _groups(realize, realize.block.iter_vars) if group[0] & set(extents)]
-    idle = set(extents).difference(*(used for used, _ in groups))
-    sizes: list[tuple[set[tir.Var], PrimExpr]] = [
-        *(({var}, tir.IntImm(INT64, 1)) for var in extents if var in idle),
-        *((used, _product([axis.extent for axis in members])) for used, members in groups),
-    ]
-    for used, size in sizes:
-        if not any(Analyzer().prove(count <= size) for count in _runs(realize, used, extents)):
-            around = ", ".join(v.name for v in extents if v in used)
-            raise refuse(
-                f"the loops over {around} run block {realize.block.name_hint} more than once for the same axes",
-                help="decompose_reduction at a loop inside of those, or before compute_at",
-            )
-
-
-def _runs(realize: st.BlockRealize, used: set[tir.Var], extents: Mapping[tir.Var, PrimExpr]) -> list[PrimExpr]:
-    """Bounds of how often the loops among `used` run the block: their extents, and what its conditions allow."""
-    return [_product([extents[v] for v in extents if v in used]), *_allowed(realize.predicate, used)]
-
-
-def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:
-    """How many iterations of the loops each upper bound among the conditions lets run."""
-    found: list[PrimExpr] = []
-    for part in ops.conjuncts(predicate):
-        if isinstance(part, tir.LT) and _variables(part.a) & loops:
-            start: dict[tir.Var, PrimExpr] = {v: tir.IntImm(v.dtype, 0) for v in loops}
-            found.append(ops.cast(INT64, ops.subtract(part.b, substitute(part.a, start))))
-    return found
+    around = {item.loop_var: Range(item.min, item.extent) for item in loops}
+    told = [part for part in ops.conjuncts(realize.predicate) if _variables(part) & around.keys()]
+    if not are_distinct(realize.iter_values, around, told):
+        raise refuse(
+            f"the loops over {', '.join(v.name for v in around)} run block {realize.block.name_hint} more than once"
+            " for the same axes",
+            help="decompose_reduction at a loop inside of those, or before compute_at",
+        )
 
 
 def require_unconditional(realize: st.BlockRealize) -> None:
@@ -86,15 +81,26 @@ def require_unconditional(realize: st.BlockRealize) -> None:
 def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:
     """The conditions of a block beyond those that keep its axes in their domains, as conditions on loops."""
     pairs = list(zip(realize.iter_values, realize.block.iter_vars))
-    groups = _groups(realize, realize.block.iter_vars)
+    groups = [members for _, members in _groups(realize) if len(members) > 1]
     found: list[PrimExpr] = []
     for part in ops.conjuncts(realize.predicate):
-        used = _variables(part)
-        sizes = [_product([a.extent for a in members]) for loops, members in groups if loops & used]
-        upper = isinstance(part, tir.LT) and any(_same(part.b, size) for size in sizes)
-        if not upper and not any(_is_bound(part, value, axis) for value, axis in pairs):
-            found.append(part)
+        if not any(_is_bound(part, value, domain(axis)) for value, axis in pairs):
+            if not any(_is_bound_of_fused(part, realize, members) for members in groups):
+                found.append(part)
     return found
+
+
+def _is_bound_of_fused(condition: PrimExpr, realize: st.BlockRealize, members: Sequence[IterVar]) -> bool:
+    """Whether the condition is one of the number that the axes are digits of: of the loop that they share."""
+    values = dict(zip(realize.block.iter_vars, realize.iter_values))
+    for order in itertools.permutations(members) if len(members) <= _MOST_FUSED else (members,):
+        number, size = ops.const(0, INT64), ops.const(1, INT64)
+        for axis in reversed(order):
+            number = ops.add(number, ops.multiply(ops.cast(INT64, values[axis]), size))
+            size = ops.multiply(size, ops.cast(INT64, axis.extent))
+        if _is_bound(condition, number, Range(ops.const(0, INT64), size)):
+            return True
+    return False
 
 
 def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:
@@ -119,25 +125,26 @@ def _loads(block: st.Block, buffer: Buffer) -> bool:
     return any(region.buffer is buffer for region in refreshed(block).reads)
 
 
-def _is_bound(condition: PrimExpr, value: PrimExpr, axis: IterVar) -> bool:
-    """Whether the condition says that an axis stays below the end of its domain, or does not go below its start."""
-    assert axis.dom is not None
+def _is_bound(condition: PrimExpr, value: PrimExpr, whole: Range) -> bool:
+    """Whether the condition says that a value stays below the end of a domain, or does not go below its start."""
     match condition:
         case tir.LT(a=a, b=b):
-            end = ops.add(axis.dom.min, axis.dom.extent)
-            return _same(ops.subtract(b, a), ops.subtract(end, value))
+            end = ops.add(whole.min, whole.extent)
+            return _same(_gap(b, a), _gap(end, value))
         case tir.GE(a=a, b=b):
-            return _same(ops.subtract(a, b), ops.subtract(value, axis.dom.min))
+            return _same(_gap(a, b), _gap(value, whole.min))
         case _:
             return False
 
 
-def _groups(realize: st.BlockRealize, axes: Sequence[IterVar]) -> list[tuple[set[tir.Var], list[IterVar]]]:
+def _gap(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return ops.subtract(ops.cast(INT64, a), ops.cast(INT64, b))
+
+
+def _groups(realize: st.BlockRealize) -> list[tuple[set[tir.Var], list[IterVar]]]:
     """Axes that share loops, because these were fused, and the variables in their values."""
     groups: list[tuple[set[tir.Var], list[IterVar]]] = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values):
-        if axis not in axes:
-            continue
         used, members = _variables(value), [axis]
         for group in [g for g in groups if g[0] & used]:
             groups.remove(group)
@@ -151,11 +158,4 @@ def _variables(expr: PrimExpr) -> set[tir.Var]:
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:
-    return Analyzer().can_prove_equal(ops.cast(INT64, a), ops.cast(INT64, b))
-
-
-def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
-    total: PrimExpr = tir.IntImm(INT64, 1)
-    for extent in extents:
-        total = ops.multiply(total, ops.cast(INT64, extent))
-    return total
+    return Analyzer().can_prove_equal(a, b)

@@ -12,11 +12,12 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.regions import by_pointer, point_regions, through_views
+from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.conditions.coverage import require_own_start, require_unconditional, require_whole
+from baton._src.tir.schedule.conditions.coverage import require_own_start
+from baton._src.tir.schedule.conditions.filled_boxes import require_filled
 from baton._src.tir.schedule.tree import (
     blocks_directly_in,
     blocks_passed,
@@ -32,7 +33,6 @@ from baton._src.tir.schedule.tree import (
     unused_name,
 )
 from baton._src.tir.schedule.views import defined_by
-from baton._src.values.dtype import INT64
 
 
 def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
@@ -95,7 +95,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
 
     spot = find_spot(root, realize, depends)
     box = _box(spot, spot.statement, target, 1)
-    _require_filled(realize, spot, target, box)
+    require_filled(realize, target, box, spot.block if spot.is_whole else spot.statement, _around(spot))
     nest, block_name = copy_nest(copy, target, box, unused_name(root, copy.name))
     root = insert_at(root, spot, realize, moved, nest, copy, before=False)
     return replace(root, changed), block_name
@@ -146,12 +146,14 @@ def _box(spot: Spot, statement: st.Stmt, buffer: Buffer, kind: int) -> list[Rang
         body = statement.body if isinstance(statement, st.For) and statement in spot.loops else statement
         regions = regions_in_loops(body)[kind]
     found = next(r for r in regions if r.buffer is buffer)
-    analyzer = Analyzer()
-    for axis in spot.block.iter_vars:
-        analyzer.bind(axis.var, axis.dom)
-    for loop in spot.loops:
-        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+    analyzer = Analyzer.over(_around(spot))
     return [_clipped(part, dim, analyzer) for part, dim in zip(found.region, buffer.shape)]
+
+
+def _around(spot: Spot) -> dict[tir.Var, Range]:
+    """The ranges of axes and loops around a spot's statement."""
+    axes = {axis.var: axis.dom for axis in spot.block.iter_vars if axis.dom is not None}
+    return axes | {loop.loop_var: Range(loop.min, loop.extent) for loop in spot.loops}
 
 
 def _clipped(part: Range, dim: PrimExpr, analyzer: Analyzer) -> Range:
@@ -160,42 +162,6 @@ def _clipped(part: Range, dim: PrimExpr, analyzer: Analyzer) -> Range:
     low = part.min if analyzer.prove(part.min >= 0) else ops.max(part.min, zero)
     high = end if analyzer.prove(end <= dim) else ops.min(end, dim)
     return Range(low, simplify(ops.subtract(high, low)))
-
-
-def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: list[Range]) -> None:
-    """Require that the whole box is written before it is copied back, or that nothing else is stored in it."""
-    require_unconditional(realize)
-    axes = {axis.var for axis in realize.block.iter_vars}
-    body = through_views(realize.block.body, realize.block.match_buffers)
-    stores = [n.indices for n in post_order(body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
-    told = bool(stores) and buffer not in by_pointer(realize.block)
-    plain = told and all(_are_places_of_own(at, axes) for at in stores)
-    if plain and spot.is_whole:
-        return require_whole(spot.block, realize, [a for a in realize.block.iter_vars if a.iter_type == "spatial"])
-    inside = [n for n in post_order(spot.statement) if isinstance(n, st.For)]
-    used = {n for value in realize.iter_values for n in post_order(value)}
-    runs: PrimExpr = tir.IntImm(INT64, 1)
-    for loop in inside:
-        runs = ops.multiply(runs, ops.cast(INT64, loop.extent)) if loop.loop_var in used else runs
-    size: PrimExpr = tir.IntImm(INT64, 1)
-    for part in box:
-        size = ops.multiply(size, ops.cast(INT64, part.extent))
-    if not plain or not Analyzer().prove(size <= runs):
-        raise refuse(f"block {realize.block.name_hint} does not write a whole box of {buffer.name} here")
-
-
-def _are_places_of_own(indices: tuple[PrimExpr, ...], axes: set[tir.Var]) -> bool:
-    """Whether each index is a distinct axis, plus something the block does not change."""
-    found: list[tir.Var] = []
-    for index in indices:
-        mentioned = [n for n in dict.fromkeys(post_order(index)) if n in axes]
-        if len(mentioned) != 1:
-            return False
-        rest = simplify(ops.subtract(index, ops.cast(index.dtype, mentioned[0])))
-        if mentioned[0] in found or any(n in axes for n in post_order(rest)):
-            return False
-        found += mentioned
-    return True
 
 
 _SCOPES = re.compile(
