@@ -147,6 +147,22 @@ def test_equal_bindings_become_one() -> None:
     check(kept, program(params, build), *arrays((2,), (2,)), expected=program(params, copied))
 
 
+def test_equal_calls_of_external_functions_become_one() -> None:
+    """Each mention of a function by its name is another object."""
+    before = module("""
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        a = R.call_dps_packed("test.f", (x,), out_sinfo=R.Tensor((2,), "float32"))
+        b = R.call_dps_packed("test.f", (x,), out_sinfo=R.Tensor((2,), "float32"))
+        c = R.call_dps_packed("test.g", (x,), out_sinfo=R.Tensor((2,), "float32"))
+        d = R.add(R.add(a, b), c)
+        R.output(d)
+    return d
+""")
+    assert called(SHARE(before)) == ["call_dps_packed"] * 2 + ["add"] * 2
+
+
 @pytest.mark.rule("RELAX-PASS-06", rejects=True)
 def test_what_differs_or_has_effects_is_kept() -> None:
     """Other order of operands, other attributes, other scalars, printing, packed calls, allocations."""

@@ -31,6 +31,7 @@ from baton._src.relax.nodes import (
     Constant,
     DataflowVar,
     DataTypeImm,
+    ExternFunc,
     Function,
     PrimValue,
     SeqExpr,
@@ -152,7 +153,7 @@ def _same_value(a: Any, b: Any) -> bool:
 def _key(value: Any) -> Any:
     """Equal for equal right sides, cheap to make: operands by identity, literals by content."""
     if isinstance(value, Call):
-        callee = value.op.name if isinstance(value.op, Op) else id(value.op)
+        callee = value.op.name if isinstance(value.op, Op) else _leaf_key(value.op)
         return (callee, len(value.sinfo_args), *(_operand_key(a) for a in value.args))
     if isinstance(value, TupleGetItem):
         return ("item", value.index, _operand_key(value.tuple_value))
@@ -181,6 +182,8 @@ def _leaf_key(operand: Any) -> Any:
             return ("prim", _dim_key(value))
         case StringImm(value=value) | DataTypeImm(value=value):
             return ("text", str(value))
+        case ExternFunc(global_symbol=name):
+            return ("extern", name)
         case Constant(data=data):
             return ("const", str(data.dtype), data.shape, data.data.tobytes() if data.ndim == 0 else id(data))
         case _:
