@@ -185,3 +185,16 @@ def test_two_transforms_are_one() -> None:
     after = check(OptimizeLayoutTransform(), program([tensor("x", n, 8)], build), *arrays((3, 8)))
     (only,) = _transforms(after)
     np.testing.assert_array_equal(len(only.value.attrs.index_map.final_indices), 3)
+
+
+def test_separators_of_one_transform_are_those_of_its_ends() -> None:
+    """The axes of the value between had separators, those of the operand have none."""
+
+    def build(b: Any, x: Any) -> Any:
+        turned = b.emit(R.layout_transform(x, lambda i, j: (j, i), axis_separators=[1]))
+        separators = {"axis_separators": [2], "input_axis_separators": [1]}
+        return R.layout_transform(turned, lambda i, j: (j, i // 2, i % 2), **separators)
+
+    (only,) = _transforms(check(OptimizeLayoutTransform(), program([tensor("x", 6, 8)], build), *arrays((6, 8))))
+    assert [int(s) for s in only.value.attrs.axis_separators] == [2]
+    assert not only.value.attrs.input_axis_separators

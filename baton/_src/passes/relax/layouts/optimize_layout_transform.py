@@ -64,4 +64,6 @@ def _joined(x: Any, first: Any, second: Any) -> Any:
     )
     if stays and same_info(info, second.struct_info_):
         return x
-    return second.with_fields(args=(x,), attrs=second.attrs.with_attrs(index_map=whole), struct_info_=None)
+    separators = first.attrs.input_axis_separators
+    attrs = second.attrs.with_attrs(index_map=whole, input_axis_separators=separators)
+    return second.with_fields(args=(x,), attrs=attrs, struct_info_=None)
