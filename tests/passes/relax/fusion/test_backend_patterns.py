@@ -107,10 +107,12 @@ def test_patterns_leave_what_they_do_not_describe() -> None:
         patterns.make_stacked_attention_pattern("slice")
 
 
-def attention(layout: str, bias: str | None, *, scale_axis: int = -1, order: str = "[0, 2, 1, 3]") -> Any:
+def attention(
+    layout: str, bias: str | None, *, scale_axis: int = -1, order: str = "[0, 2, 1, 3]", keys: str = "2, 5, 4, 8"
+) -> Any:
     """Attention in products of three axes, with the sizes b = 2, s = 3, 5 keys, n = 4 heads (BSNH) or one."""
-    tensor = "R.Tensor(({}, 8), 'float32')"
-    sizes = ("2, 3, 4", "2, 5, 4") if layout == "BSNH" else ("2, 3", "2, 5")
+    tensor = "R.Tensor(({}), 'float32')"
+    sizes = ("2, 3, 4, 8", keys) if layout == "BSNH" else ("2, 3, 8", "2, 5, 8")
     params = [f"{n}: {tensor.format(sizes[n != 'q'])}" for n in "qkv"]
     lines = ["q1, k1, v1 = q, k, v"]
     if layout == "BSNH":
@@ -167,7 +169,9 @@ def test_attention_of_one_head_becomes_the_operator() -> None:
     np.testing.assert_allclose(evaluated(found, 1), evaluated(func, 1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("odd", [{"scale_axis": 1}, {"order": "[2, 0, 1, 3]"}])
+@pytest.mark.parametrize(
+    "odd", [{"scale_axis": 1}, {"order": "[2, 0, 1, 3]"}, {"keys": "2, 5, 8, 4"}, {"keys": "4, 5, 2, 8"}]
+)
 def test_what_is_no_attention_stays(odd: dict[str, Any]) -> None:
     pattern, rewriter = patterns.make_attention_rewrite_pattern("BSNH", "BSNH", False, False)
     func = attention("BSNH", None, **odd)

@@ -80,6 +80,8 @@ class _Attention:
         (b, s, n, h).
         """
         (b, s, n, h), keys, size = q, k[1], v[3]
+        if not (_same(k, (b, keys, n, h)) and _same(v, (b, keys, n, size))):
+            return False  # heads of other sizes, as many elements as these
         shapes = (
             (self.operands[0].inner, (b * n, s, h)),
             (self.products, (b * n, s, keys)),
