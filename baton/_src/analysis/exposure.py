@@ -49,9 +49,8 @@ class Exposure:
 
     def may_share(self, kept: Binding, dropped: Binding) -> bool:
         """Whether two variables with equal values may share one tensor."""
-        assert isinstance(kept, VarBinding)
-        assert isinstance(dropped, VarBinding)
-        if not isinstance(kept.value, Call) or isinstance(kept.var.struct_info_, (ShapeStructInfo, PrimStructInfo)):
+        fresh = isinstance(kept, VarBinding) and isinstance(kept.value, Call)
+        if not fresh or isinstance(kept.var.struct_info_, (ShapeStructInfo, PrimStructInfo)):
             return True
         first, second = kept.var in self, dropped.var in self
         return not (first or second) if self.has_effects else not (first and second)

@@ -163,6 +163,23 @@ def main(x: R.Tensor((2,), "float32")):
     assert called(SHARE(before)) == ["call_dps_packed"] * 2 + ["add"] * 2
 
 
+def test_equal_casts_are_one_check() -> None:
+    """Those that define other shape variables stay."""
+    before = module("""
+@R.function
+def main(x: R.Tensor(ndim=2, dtype="float32")):
+    n, m, k = T.int64(), T.int64(), T.int64()
+    a = R.match_cast(x, R.Tensor((n, m), "float32"))
+    b = R.match_cast(x, R.Tensor((n, m), "float32"))
+    c = R.match_cast(x, R.Tensor((n, k), "float32"))
+    return R.add(R.add(a, b), c)
+""")
+    after = check(EliminateCommonSubexpr(), before, *arrays((2, 3)))
+    kinds = [type(b).__name__ for b in bindings(after)]
+    assert kinds[:3] == ["MatchCast", "VarBinding", "MatchCast"]
+    assert EliminateCommonSubexpr(call_only=True)(before) is before
+
+
 @pytest.mark.rule("RELAX-PASS-06", rejects=True)
 def test_what_differs_or_has_effects_is_kept() -> None:
     """Other order of operands, other attributes, other scalars, printing, packed calls, allocations."""

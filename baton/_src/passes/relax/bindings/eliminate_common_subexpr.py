@@ -6,8 +6,8 @@
 
 Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
 its scope and the scopes inside. Calls with effects and allocations are left alone, and so are bindings whose StructInfo
-differs. With `call_only`, tuples and projections are left alone, too. The copy that remains (`lv1`) is unused, except
-for outputs of dataflow blocks; MergeEqualBindings, the same pass for pipelines, removes it where it is unused.
+differs. With `call_only`, tuples, projections and casts are left alone, too. The copy that remains (`lv1`) is unused,
+except for outputs of dataflow blocks; MergeEqualBindings, the same pass for pipelines, removes it where it is unused.
 
 Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
 stays; and after a call with effects or in place nothing computed before it can be relied on.
@@ -33,6 +33,7 @@ from baton._src.relax.nodes import (
     DataTypeImm,
     ExternFunc,
     Function,
+    MatchCast,
     PrimValue,
     SeqExpr,
     ShapeExpr,
@@ -80,9 +81,9 @@ class _Merger(BindingRewriter):
         self.call_only = call_only
         self.keep_copies = keep_copies
         self.exposure = exposure
-        self.scopes: list[dict[Any, list[tuple[VarBinding, Var]]]] = []
+        self.scopes: list[dict[Any, list[tuple[Binding, Var]]]] = []
         """What is bound by key, outer scopes first: one for each sequence, and one for the block at work in it."""
-        self.hidden: list[list[dict[Any, list[tuple[VarBinding, Var]]]]] = []
+        self.hidden: list[list[dict[Any, list[tuple[Binding, Var]]]]] = []
         """The scopes around each function at work."""
 
     def enter_function(self, function: Function) -> None:
@@ -111,18 +112,18 @@ class _Merger(BindingRewriter):
         return super().leave_block(block, bindings)
 
     def visit_binding(self, binding: Binding) -> None:
-        if not isinstance(binding, VarBinding) or not self._may_merge(binding.value):
+        if not self._may_merge(binding):
             if isinstance(binding.value, Call) and may_write(binding.value):
                 for scope in self.scopes:
                     scope.clear()
             self.keep(binding)
             return
-        key = _key(binding.value)
+        key = _key(binding)
         var = binding.var
         for kept, earlier in (entry for scope in self.scopes for entry in scope.get(key, ())):
             if not self.exposure.may_share(kept, binding):
                 continue
-            if _same_value(kept.value, binding.value) and same_info(earlier.struct_info_, var.struct_info_):
+            if _same_value(kept, binding) and same_info(earlier.struct_info_, var.struct_info_):
                 output = isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar)
                 if output or self.keep_copies:
                     self.keep(VarBinding(var, earlier, binding.span))
@@ -132,7 +133,10 @@ class _Merger(BindingRewriter):
         self.scopes[-1].setdefault(key, []).append((binding, var))
         self.keep(binding)
 
-    def _may_merge(self, value: Any) -> bool:
+    def _may_merge(self, binding: Binding) -> bool:
+        if isinstance(binding, MatchCast):
+            return not self.call_only and binding.var is not None
+        value = binding.value
         if isinstance(value, Call):
             return not is_impure_call(value) and not allocates(value)
         return not self.call_only and isinstance(value, (Tuple, TupleGetItem)) and not _is_unit(value)
@@ -142,16 +146,22 @@ def _is_unit(value: Any) -> bool:
     return isinstance(value, Tuple) and not value.fields
 
 
-def _same_value(a: Any, b: Any) -> bool:
+def _same_value(one: Any, other: Any) -> bool:
     """Whether two right sides with the same key mean the same (free variables are equal only to themselves)."""
+    a, b = one.value, other.value
+    if isinstance(one, MatchCast):  # equal casts, of the same shape variables, check and define the same
+        return same_info(one.struct_info, other.struct_info)
     if a is b:
         return True
     said = zip(getattr(a, "sinfo_args", ()), getattr(b, "sinfo_args", ()))
     return structural_equal(a, b) and all(same_info(x, y) for x, y in said)
 
 
-def _key(value: Any) -> Any:
+def _key(binding: Any) -> Any:
     """Equal for equal right sides, cheap to make: operands by identity, literals by content."""
+    value = binding.value
+    if isinstance(binding, MatchCast):
+        return ("cast", _operand_key(value))
     if isinstance(value, Call):
         callee = value.op.name if isinstance(value.op, Op) else _leaf_key(value.op)
         return (callee, len(value.sinfo_args), *(_operand_key(a) for a in value.args))
