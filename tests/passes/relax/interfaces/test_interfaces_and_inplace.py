@@ -20,6 +20,7 @@ from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowU
 from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.interpreter import Interpreter
+from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.transform.passes import Sequential
@@ -315,3 +316,42 @@ def test_sizes_that_only_unused_tensors_show_are_passed(is_known: bool, params: 
     assert RemoveUnusedParameters()(after) is after
     args = arrays((3,), (2, 6), (2,))
     same_values(everywhere(after, *args).numpy(), Interpreter(before)["main"](*args).numpy())
+
+
+def test_results_of_calls_and_branches_are_narrowed() -> None:
+    """Only results written as tuples were; a function with effects whose result nobody looks at gives nothing."""
+    before = from_source("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def pair(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        return (R.exp(x), R.cos(x))
+
+    @R.function(private=True)
+    def passes_on(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        return Module.pair(x)
+
+    @R.function(private=True)
+    def chooses(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        if R.const(True, "bool"):
+            t = (x, x)
+        else:
+            t = (x, R.sin(x))
+        return t
+
+    @R.function(private=True, pure=False)
+    def shows(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        R.print(x, format="{}")
+        return (R.exp(x), R.cos(x))
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        unseen = Module.shows(x)
+        t = Module.passes_on(x)
+        u = Module.chooses(y)
+        a, b = t[1], u[0]
+        return R.add(a, b)
+""")
+    after = same(RemoveUnusedOutputs(), before)
+    assert str(after["passes_on"].ret_struct_info) == str(after["chooses"].ret_struct_info)
+    assert after["shows"].ret_struct_info == TupleStructInfo([])

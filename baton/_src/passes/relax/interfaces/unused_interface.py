@@ -27,6 +27,7 @@ from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
+    DataflowVar,
     Function,
     MatchCast,
     PrimValue,
@@ -84,7 +85,7 @@ class RemoveUnusedOutputs(Pass):
         for var in _changeable(module):
             function, fields = module.functions[var], used.get(var)
             info = function.ret_struct_info
-            if fields is None or not isinstance(info, TupleStructInfo) or len(fields) == len(info.fields) or not fields:
+            if fields is None or not isinstance(info, TupleStructInfo) or len(fields) == len(info.fields):
                 continue
             kept = sorted(fields)
             narrowed = _narrowed(function, kept)
@@ -262,34 +263,32 @@ def _used_fields(module: IRModule) -> dict[GlobalVar, set[int] | None]:
 
 
 def _narrowed(function: Function, kept: list[int]) -> Function | None:
-    """The function with only these fields of its result; None if the result is not written as a tuple."""
+    """The function with only these fields of its result; None if that is not known to be a tuple."""
     body, promised = function.body, function.ret_struct_info
-    if not isinstance(body, SeqExpr) or not isinstance(promised, TupleStructInfo):
+    if not isinstance(body, SeqExpr) or not isinstance(body.body.struct_info, TupleStructInfo):
         return None
     values = {b.var: b.value for block in body.blocks for b in block.bindings}
     result, last = body.body, None
     while isinstance(result, Var) and result in values:
         result, last = values[result], result
-    if not isinstance(result, Tuple):
-        return None
-    fields = [result.fields[n] for n in kept]
     infos = [promised.fields[n] for n in kept]
+    fields = [result.fields[n] for n in kept] if isinstance(result, Tuple) else [Var("item", info) for info in infos]
     info: Any = infos[0] if len(kept) == 1 else TupleStructInfo(infos)
-    made: Any = fields[0] if len(kept) == 1 else Tuple(fields).with_fields(struct_info_=info)
-    var = Var("result", info)
-    blocks = _with_binding(body.blocks, last, VarBinding(var, made))
-    whole = SeqExpr(blocks, var).with_fields(struct_info_=info)
-    return remove_all_unused(function.with_fields(body=whole, ret_struct_info=info, struct_info_=None))
+    whole: Any = fields[0] if len(kept) == 1 else Tuple(fields).with_fields(struct_info_=info)
+    blocks = list(body.blocks)
+    if not isinstance(result, Tuple):
+        blocks += [BindingBlock([VarBinding(item, TupleGetItem(body.body, n)) for item, n in zip(fields, kept)])]
+    elif any(isinstance(f, DataflowVar) for f in fields):
+        var = Var("result", info)
+        blocks, whole = [_with_binding(block, last, VarBinding(var, whole)) for block in blocks], var
+    narrowed = SeqExpr(blocks, whole).with_fields(struct_info_=info)
+    return remove_all_unused(function.with_fields(body=narrowed, ret_struct_info=info, struct_info_=None))
 
 
-def _with_binding(blocks: Sequence[BindingBlock], after: Var | None, made: Binding) -> list[BindingBlock]:
-    """The blocks with a binding right after that of `after`, whose dataflow variables it may use; or at the end."""
-    if after is None:
-        return [*blocks, BindingBlock([made])]
-    return [
-        type(block)([m for b in block.bindings for m in ((b, made) if b.var is after else (b,))], block.span)
-        for block in blocks
-    ]
+def _with_binding(block: BindingBlock, after: Var | None, made: Binding) -> BindingBlock:
+    """The block with a binding right after that of `after`, if this is there: it may use the same variables."""
+    bindings = [m for b in block.bindings for m in ((b, made) if b.var is after else (b,))]
+    return block if len(bindings) == len(block.bindings) else type(block)(bindings, block.span)
 
 
 class _Projections(BindingRewriter):
