@@ -169,7 +169,10 @@ def test_mistakes_are_named() -> None:
 
 
 def test_policies_of_splits() -> None:
+    """Guards their values, and TVM's order, by which scripts' numbers of configurations mean the same."""
     space = autotvm.ConfigSpace()
+    space.define_split("ordered", 4, num_outputs=3)
+    assert [one.size[1:] for one in space.space_map["ordered"]] == [[1, 1], [2, 1], [4, 1], [1, 2], [2, 2], [1, 4]]
     space.define_split("factors", 12, num_outputs=3, max_factor=3)
     space.define_split("power2", 12, policy="power2")
     space.define_split("mine", 12, policy="candidate", candidate=[[-1, 5]])

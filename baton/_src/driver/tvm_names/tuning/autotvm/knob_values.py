@@ -74,7 +74,8 @@ def split_values(
     candidate: Sequence[Sequence[int]] | None,
     no_tail: bool,
 ) -> list[SplitEntity]:
-    """The ways to split an axis (or a loop with that many iterations) into `num_outputs`.
+    """The ways to split an axis (or a loop with that many iterations) into `num_outputs`, in TVM's order: the outer
+    parts change first.
 
     Error `autotvm-knob`: its extent is unknown, or there is no such policy.
     """
@@ -84,7 +85,7 @@ def split_values(
     factors = [n for n in _factors(name, extent, policy, no_tail) if max_factor is None or n <= max_factor]
     inner = itertools.product(factors, repeat=num_outputs - 1)
     exact = policy == "factors" or no_tail
-    return [SplitEntity([-1, *sizes]) for sizes in inner if _fits(extent, sizes, exact)]
+    return [SplitEntity([-1, *reversed(sizes)]) for sizes in inner if _fits(extent, sizes, exact)]
 
 
 def _extent(name: str, axis: Any) -> int:
