@@ -101,3 +101,9 @@ def test_numbers_stand_for_names() -> None:
 def test_what_is_refused(call: Any, said: str) -> None:
     with pytest.raises(DiagnosticError, match=said):
         call()
+
+
+def test_names_that_are_near() -> None:
+    """Guards the advice against single letters of the names."""
+    with pytest.raises(DiagnosticError, match=r"near: llvm\.fabs"):
+        tir.call_llvm_pure_intrin("float32", "llvm.fabz", 1.0)

@@ -119,7 +119,7 @@ def _found(name: Any) -> tuple[int, _Row]:
     number = llvm_lookup_intrinsic_id(said) if isinstance(said, str) else int(said)
     known = llvm_get_intrinsic_name(number)
     if not known:
-        near = ", ".join(difflib.get_close_matches(str(said), _ROWS, 3))
+        near = difflib.get_close_matches(str(said), _ROWS, 3)
         raise fail(
             "tir-intrinsic",
             f"kernels cannot call LLVM's {said!r}" if number == 0 else f"{number} is not an intrinsic's number",
