@@ -10,9 +10,10 @@ from baton._src.ir.structural import assert_structural_equal
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
+from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import AttrStmt, Block, BufferStore, Evaluate, LetStmt, Stmt
+from baton._src.tir.stmt import AttrStmt, Block, BufferStore, Evaluate, For, ForKind, LetStmt, SeqStmt, Stmt
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import node_text, script
 from tests.tir.programs import matmul_add, programs
@@ -187,3 +188,15 @@ def test_quotients_and_remainders_read_back(kind: type, dtype: str) -> None:
     a, b = Var("a", dtype), Var("b", dtype)
     func = PrimFunc([a, b], Evaluate(kind(a, b)))
     assert_structural_equal(func, parse_text(script(func)))
+
+
+def test_a_variable_bound_twice_has_a_name_of_its_own_each_time() -> None:
+    """Guards text of programs that bind a variable in two places: in the second one it kept a name that another
+    variable has there.
+    """
+    outer, inner = Var("i", "int32"), Var("i", "int32")
+    A = decl_buffer((8, 8), "int32", "A")
+    first = For(outer, 0, 8, ForKind.SERIAL, BufferStore(A, 1, [outer, 0]))
+    second = For(inner, 0, 8, ForKind.PARALLEL, BufferStore(A, outer, [outer, inner]))
+    text = script(PrimFunc([A], SeqStmt([first, For(outer, 0, 8, ForKind.SERIAL, second)])))
+    assert "A[i, i_1] = i" in text

@@ -17,22 +17,29 @@ class Names:
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._taken: dict[str, int] = dict.fromkeys(_RESERVED, 1)
-        self._given: list[list[str]] = [[]]
-        """The names given in each scope that is open."""
+        self._given: list[list[Any]] = [[]]
+        """What was given a name in each scope that is open."""
+        self._past: set[Any] = set()
+        """What had its name in a scope that is closed: met once more, it keeps it if that is free there."""
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Names given inside are free again afterwards."""
         self._given.append([])
         yield
-        for name in self._given.pop():
-            self._taken.pop(name, None)
+        for owner in self._given.pop():
+            self._taken.pop(self._names[owner], None)
+            self._past.add(owner)
 
     def of(self, owner: Any) -> str:
         """The name of a variable or buffer, derived from its hint on first use."""
         name = self._names.get(owner)
-        if name is None:
-            name = self._names[owner] = self._free(owner.name)
+        if name is None or owner in self._past:
+            self._past.discard(owner)
+            if name is None or name in self._taken:
+                name = self._names[owner] = self._free(owner.name)
+            self._taken[name] = 1
+            self._given[-1].append(owner)
         return name
 
     @property
@@ -58,6 +65,4 @@ class Names:
             name = f"{base}_{count}"
         if count:
             self._taken[base] = count + 1
-        self._taken[name] = 1
-        self._given[-1].append(name)
         return name
