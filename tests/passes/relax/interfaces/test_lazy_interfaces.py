@@ -53,6 +53,7 @@ def test_parameters_are_asked_for_where_they_are_needed() -> None:
     after = LazyGetInput()(before)
     assert well_formed(after) == []
     assert [p.name_hint for p in after["main"].params] == ["x", "fget_param"]
+    assert after["main"].attrs["num_input"] == 2
     assert names(after) == ["w_untyped", "w", "z", "y", "b_untyped", "b", "o", "p"]
     assert after["helper"] is before["helper"]
     asked: list[tuple[int, str]] = []

@@ -65,8 +65,8 @@ class LazyGetInput(FunctionPass):
             return Call(getter, [PrimValue(number), StringImm(name)], None, (ObjectStructInfo(),))
 
         body = Fetching(request, function, count).body()
-        found = Function((*function.params[:count], getter), body, None, function.is_pure, function.attrs)
-        return normal(module, found)
+        attrs = {**function.attrs, "num_input": count + 1}  # nothing that is left is a weight
+        return normal(module, Function((*function.params[:count], getter), body, None, function.is_pure, attrs))
 
 
 class Fetching:
