@@ -33,6 +33,7 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
             "memory_pools PoolInfo ConstantPoolInfo WorkspacePoolInfo PoolInfoProperties ConstantMemoryPools "
             "WorkspaceMemoryPools worker_pool"
         ),
+        "": ("PoolInfo ConstantPoolInfo WorkspacePoolInfo PoolInfoProperties ConstantMemoryPools WorkspaceMemoryPools"),
         "driver.tvmc": "workspace_pools",
     },
     "baton serves no devices; its command line is `baton`": {"": "exec"},
