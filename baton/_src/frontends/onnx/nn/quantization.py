@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
+
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.nn.convolution import convolve, kernel_of
@@ -14,6 +18,17 @@ from baton._src.values.dtype import INT32, DataType
 def _zero_of(node: OnnxNode, index: int, dtype: DataType) -> Value:
     given = node.optional(index)
     return given if given is not None else node.graph.constant(0, dtype)
+
+
+def _warn_of_infinity(node: OnnxNode, scale: Value) -> None:
+    """Tell of a scale that is no finite number. Calibration gives such to a tensor that holds infinities, as a mask of
+    scores does; all of the tensor is lost by it, and onnxruntime computes on with what is left without a word.
+    """
+    if scale.array is None or np.isfinite(scale.array.astype(np.float64)).all():
+        return
+    found = f"its scale is {scale.array.item()}" if scale.array.size == 1 else "not all of its scales are finite"
+    cure = "mask with a finite number such as -1e4, and calibrate the model again"
+    warnings.warn(f"{node.title}: {found}, so that all that it scales is lost; {cure}", stacklevel=2)
 
 
 def quantize_linear(node: OnnxNode) -> Value:
@@ -62,6 +77,7 @@ def _along(node: OnnxNode, x: Value, scale: Value) -> Value:
 def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataType) -> Value:
     g = node.graph
     x, scale = (v if v.dtype.is_float else g.cast(v, "float32") for v in (x, scale))
+    _warn_of_infinity(node, scale)
     scale, zero = _parameters(node, x, scale, zero)
     if scale.rank <= 1:
         axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
@@ -107,6 +123,8 @@ def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Va
 def dequantize_linear(node: OnnxNode) -> Value:
     """(x - zero_point) * scale"""
     g, x, scale = node.graph, node[0], node[1]
+    if x.array is not None:  # else it is told where it is quantised
+        _warn_of_infinity(node, scale)
     dtype = dtype_of(int(node.attr("output_dtype")), node.title) if node.attr("output_dtype", 0) else scale.dtype
     if not dtype.is_float:
         node.fail(f"its output_dtype is {dtype}, which must be a float type")
