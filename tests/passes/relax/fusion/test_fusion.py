@@ -34,6 +34,8 @@ from tests.passes.relax.programs import (
     tensor,
     weights,
 )
+from tests.relax.build import module
+from tests.relax.machines import fails_everywhere
 
 FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), InlineScalarArguments(), FuseTIR(inline=True)])
 E, B, INJ, C, OUT, X = (
@@ -218,3 +220,32 @@ def test_a_group_is_named_by_all_that_it_calls() -> None:
 
     fused = FuseOps()(AnnotateTIROpPattern()(LegalizeOps()(program([tensor("x", 3, 4)], build))))
     assert [v.name_hint for v in fused.functions if v.name_hint.startswith("fused")] == ["_".join(["fused", *names])]
+
+
+def test_kernels_that_compare_sizes_are_left_alone() -> None:
+    """A fused kernel read the first elements of a tensor that is too long, where the kernel itself refuses it."""
+    text = """
+@T.prim_func(private=True)
+def add(a: T.handle, b: T.handle, c: T.handle):
+    n = T.int64()
+    A, B, C = T.match_buffer(a, (n,)), T.match_buffer(b, (n,)), T.match_buffer(c, (n,))
+    for i in range(n):
+        with T.block("add"):
+            v = T.axis.spatial(n, i)
+            C[v] = A[v] + B[v]
+
+@R.function
+def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("{m}",), "float32")):
+    n, m = T.int64(), T.int64()
+    with R.dataflow():
+        a = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n,), "float32"))
+        b = R.call_tir(cls.add, (a, a), out_sinfo=R.Tensor((n,), "float32"))
+        R.output(b)
+    return b
+"""
+    steps = Sequential([AnnotateTIROpPattern(), FuseOps(), FuseTIR()])
+    same = text.format(m="n").replace("n, m = T.int64(), T.int64()", "n = T.int64()")
+    after = check(steps, module(same), *arrays((3,), (3,)))
+    assert called(after) == ["fused_add_add"]
+    after = steps(module(text.format(m="m")))
+    fails_everywhere(after, *arrays((3,), (4,)), code="value-mismatch")

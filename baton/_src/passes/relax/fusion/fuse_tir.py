@@ -5,7 +5,7 @@
 The kernels of the group are concatenated into one PrimFunc: its parameters are the function's tensors (tuples field by
 field), then the results, then shape variables; what the group passes on internally is allocated inside. Scalar
 constants become literals; blocks of the same name are numbered. A Primitive function that contains anything but calls
-of kernels, tuples and projections is left alone.
+of kernels, tuples and projections is left alone, and so is one in which a kernel has to compare sizes.
 
 With `inline`, as in the pipelines, `inline_elementwise` removes internal buffers where it can, and the kernel gets the
 worst fusion class of its parts.
@@ -29,6 +29,7 @@ from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr,
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, IntImm, literal
 from baton._src.tir.expr import Var as TirVar
@@ -118,6 +119,7 @@ class _Fusion:
         self.tests: list[PrimExpr] = []
         """Those of tensors that the kernels have inlined already."""
         self.pattern = Fusion.ELEMWISE
+        self.analyzer = Analyzer()
         self.names: dict[str, int] = {}
         self.symbols: dict[Any, Any] = {}
 
@@ -180,7 +182,11 @@ class _Fusion:
         outputs = [self._declare(info, f"{hint}_{n}" if several else hint) for n, info in enumerate(infos)]
         self.buffers[binding.var] = outputs
         ints = [substitute(v, self.symbols) for v in call.args[2].values] if len(call.args) > 2 else []
-        self._inline(kernel, root, [*inputs, *outputs, *ints])
+        given = [*inputs, *outputs, *ints]
+        sizes = self._sizes(kernel, given)
+        if sizes is None:
+            return False
+        self._inline(kernel, root, given, sizes)
         self.allocated += outputs
         self.pattern = max(self.pattern, Fusion(int(kernel.attrs.get("op_pattern", Fusion.OPAQUE))))
         return True
@@ -205,17 +211,28 @@ class _Fusion:
         start = sum(sizes[: item.index])
         return whole[start : start + sizes[item.index]]
 
-    def _inline(self, kernel: PrimFunc, root: Block, given: list[Any]) -> None:
+    def _sizes(self, kernel: PrimFunc, given: list[Any]) -> dict[Any, Any] | None:
+        """What the kernel's sizes and integers are here; None if a call would have to compare sizes."""
+        found = {param: actual for param, actual in zip(kernel.params, given) if param not in kernel.buffer_map}
+        pairs = [
+            pair
+            for param, actual in zip(kernel.params, given)
+            if param in kernel.buffer_map
+            for pair in zip(kernel.buffer_map[param].shape, actual.shape)
+        ]
+        for dim, real in pairs:
+            if isinstance(dim, TirVar):
+                found.setdefault(dim, real)
+        return found if all(self._are_equal(substitute(dim, found), real) for dim, real in pairs) else None
+
+    def _are_equal(self, dim: PrimExpr, real: PrimExpr) -> bool:
+        if isinstance(dim, IntImm) and isinstance(real, IntImm):
+            return dim.value == real.value
+        return dim is real or self.analyzer.equal(dim, real) is True
+
+    def _inline(self, kernel: PrimFunc, root: Block, given: list[Any], sizes: dict[Any, Any]) -> None:
         """The kernel's statements over the given buffers, with fresh loop and block variables."""
-        replaced: dict[Any, Any] = {}
-        for param, actual in zip(kernel.params, given):
-            buffer = kernel.buffer_map.get(param)
-            if buffer is None:
-                replaced[param] = actual
-                continue
-            for dim, real in zip(buffer.shape, actual.shape):
-                if isinstance(dim, TirVar):
-                    replaced.setdefault(dim, real)
+        replaced = dict(sizes)
         for param, actual in zip(kernel.params, given):
             buffer = kernel.buffer_map.get(param)
             if buffer is not None:
