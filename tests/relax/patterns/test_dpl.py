@@ -325,6 +325,16 @@ def test_rewriting_in_a_circle_is_an_error() -> None:
         rewrite_call(is_op("relax.add")(x, y), lambda expr, found: R.add(found[y], found[x]), chain)
 
 
+def test_wrapping_what_matches_again_is_an_error() -> None:
+    """Each round made a longer program: many minutes passed before it was told."""
+    with PatternContext() as ctx:
+        add = is_op("relax.add")(wildcard(), wildcard())
+    with pytest.raises(Exception, match="does not terminate"):
+        rewrite_call(add, lambda expr, found: R.sin(expr), chain)
+    with pytest.raises(Exception, match="does not terminate"):
+        rewrite_bindings(ctx, lambda found, values: {found[add]: R.sin(values[found[add]])}, chain)
+
+
 @pytest.mark.rule("RELAX-DPL-5")
 def test_rewriting_bindings() -> None:
     with PatternContext() as ctx:

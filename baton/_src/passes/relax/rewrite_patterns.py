@@ -51,6 +51,8 @@ from baton._src.tir.arith.analyzer import Analyzer
 
 MOST_ROUNDS = 1000
 """Of rewriting one expression or block again; more is a circle."""
+MOST_WRAPS = 50
+"""Rounds in a row that put something around an expression, which the next round finds again: each one takes longer."""
 
 Rewriter = Callable[[Any, Mapping[DFPattern, Any]], Any]
 
@@ -62,7 +64,8 @@ def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: Function, module:
 
 def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, module: IRModule | None = None) -> Function:
     """The same with several rules, earlier ones first."""
-    for _ in range(MOST_ROUNDS):
+    rounds = _Rounds()
+    while True:
         rewriter = _CallRewriter(rules, module)
         found = rewriter.function(func)
         if found is func:
@@ -70,7 +73,21 @@ def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, modul
         func = remove_all_unused(found)
         if not rewriter.changed_used:
             return func
-    raise _endless()
+        rounds.add(rewriter.wraps)
+
+
+class _Rounds:
+    """Counts the rounds of rewriting one function."""
+
+    def __init__(self) -> None:
+        self._all = self._wrapping = 0
+
+    def add(self, wraps: bool) -> None:
+        """One more; whether it put something around what it replaced. Error `pass-endless`: there are too many."""
+        self._all += 1
+        self._wrapping = self._wrapping + 1 if wraps else 0
+        if self._all == MOST_ROUNDS or self._wrapping > MOST_WRAPS:
+            raise _endless()
 
 
 def _endless() -> Exception:
@@ -98,6 +115,8 @@ class _CallRewriter(LookingRewriter):
         self.rules = rules
         self.here: set[Any] = set()
         self.changed_used = False
+        self.wraps = False
+        """Whether a replacement contains what it replaces, which the next round finds again."""
 
     def enter_block(self, block: BindingBlock) -> None:
         self.here = {b.var for b in block.bindings}
@@ -140,6 +159,7 @@ class _CallRewriter(LookingRewriter):
                 made = rewriter(value, found)
                 if made is not None and not structural_equal(made, value) and self._is_visible(made):
                     if may_stand_for(var, made, self.exposure):
+                        self.wraps = self.wraps or _contains(made, value)
                         return made
         return value
 
@@ -179,6 +199,10 @@ def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Itera
         yield found
 
 
+def _contains(expr: Any, part: Any) -> bool:
+    return any(n is part for n in post_order(expr))
+
+
 def uninformed(value: Any) -> Any:
     """A value without StructInfo, which follows from its new operands (8 rows, not 4 + 4)."""
     return value.with_fields(struct_info_=None) if isinstance(value, (Call, Tuple, TupleGetItem)) else value
@@ -195,13 +219,14 @@ def rewrite_bindings(
 
     With `everywhere`, other blocks without effects are rewritten, too, and `bindings` are those of the block.
     """
-    for _ in range(MOST_ROUNDS):
+    rounds = _Rounds()
+    while True:
         blocks = _BlockRewriter(ctx, rewriter, func, everywhere)
         found = blocks.function(func)
         if found is func:
             return func
         func = remove_all_unused(BlockBuilder().normalize(found))
-    raise _endless()
+        rounds.add(blocks.wraps)
 
 
 class _BlockRewriter(BindingRewriter):
@@ -213,6 +238,7 @@ class _BlockRewriter(BindingRewriter):
         self.exposure = Exposure(func)
         self.everywhere = everywhere
         self.counts_users = any(edge.only for edge in ctx.edges)
+        self.wraps = False
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         found = super().leave_block(block, bindings)
@@ -244,6 +270,7 @@ class _BlockRewriter(BindingRewriter):
                 for v, e in made.items()
                 if not structural_equal(self.all_values.get(v), e) and may_stand_for(v, e, self.exposure)
             }
+            self.wraps = self.wraps or any(_contains(e, self.all_values.get(v)) for v, e in new.items())
             changed.update(new)
             closed.update(new)
             if self.counts_users:  # whose operands have other users now
