@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.types import Constructor
+from baton._src.relay.check.shared_nodes import untyped
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import (
     Call,
@@ -144,7 +145,8 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Rebuilds every expression from its parts' results; unchanged expressions stay the same objects."""
+    """Rebuilds every expression from its parts' results; unchanged expressions stay the same objects, others have no
+    types yet."""
 
     def _rebuilt(self, expr: Any) -> Any:
         done = {}
@@ -152,7 +154,7 @@ class ExprMutator(ExprFunctor):
             made = self.visit(part)
             if made is not part:
                 done[part] = made
-        return with_parts(expr, done) if done else expr
+        return untyped(with_parts(expr, done)) if done else expr
 
     def visit_other(self, expr: Any) -> Any:
         return self._rebuilt(expr)

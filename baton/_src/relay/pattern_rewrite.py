@@ -83,7 +83,7 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
         before = expr
         for one in steps:
             if one.require_type:
-                infer_expr(expr, mod)
+                expr = infer_expr(expr, mod)
             expr = _once(one, expr)
         if not steps or steps[-1].rewrite_once or expr is before or structural_equal(expr, before):
             return expr

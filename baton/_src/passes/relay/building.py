@@ -144,9 +144,10 @@ class Build:
         return node
 
     def describe(self, *values: Any) -> None:
-        """Make these values answer `struct_info`, so that rules written for both languages can use them."""
+        """Make these values answer `struct_info`, so that rules written for both languages can use them. What an
+        earlier pass said may be of another type: copies of nodes keep it."""
         for value in values:
-            if value.checked_type_ is not None and value.struct_info_ is None:
+            if value.checked_type_ is not None:
                 set_note(value, "struct_info_", described(value.checked_type_))
 
     def const(self, value: Any, dtype: object = None) -> Constant:

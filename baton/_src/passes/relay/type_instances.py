@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.node import set_note
 from baton._src.ir.types import (
     Constructor,
     FuncType,
@@ -107,6 +108,8 @@ def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) 
     copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
     params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
     body = substitute_in_code(copy.body, {**mapping, **_fresh_holes(copy.body), **dict(zip(copy.params, params))})
+    for node in (n for part in walk(body) for n in (part, *binders(part)) if _mentions(n, mapping)):
+        set_note(node, "checked_type_", None)  # it is to be inferred
     result = substitute_types(type_.ret_type, mapping)
     return Function(params, body, result, None, copy.attrs, copy.span)
 
@@ -129,7 +132,12 @@ def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
     def rule(old: Any, new: Any) -> Any:
         if new is not old or isinstance(old, (Var, Op, GlobalVar, Constructor)):
             return None
-        type_ = getattr(old, "checked_type_", None)
-        return old.copy() if type_ is not None and any(leaf in mapping for leaf in leaves(type_)) else None
+        return old.copy() if _mentions(old, mapping) else None
 
     return rewrite(body, rule)
+
+
+def _mentions(node: Any, mapping: dict[Any, Any]) -> bool:
+    """Whether the type of a node depends on these type variables."""
+    type_ = getattr(node, "checked_type_", None)
+    return type_ is not None and any(leaf in mapping for leaf in leaves(type_))

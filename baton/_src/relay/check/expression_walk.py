@@ -57,6 +57,8 @@ class ExpressionWalk(ExpressionRules):
         super().__init__(solver, definitions, relations, elaboration)
         self._stack: list[tuple[Callable[[Any], None], Any]] = []
         self._free_allowed = False
+        self.free: set[Any] = set()
+        """Variables that nothing binds: they belong to the caller."""
         self._recursive: dict[Any, Any] = {}
 
     def infer(self, root: Any, *, free_allowed: bool = False) -> None:
@@ -83,6 +85,7 @@ class ExpressionWalk(ExpressionRules):
     def enter_var(self, node: Var) -> None:
         if not self._free_allowed:
             self.solver.report("relay-unbound", f"%{node.name_hint} is not bound here", node.span, self._unbound(node))
+        self.free.add(node)
         self.types[node] = self.written(node.type_annotation, node.span)
 
     def enclosing(self) -> Any:

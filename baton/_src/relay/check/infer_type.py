@@ -4,8 +4,9 @@
     infer_expr(expr)     -> the same for one expression, whose free variables count as declared
 
 One pass in evaluation order with an explicit stack: an expression is typed after its parts, and undecided constraints
-wait in the `solver`. Checked types are written into the nodes in place (they are notes); a parameter of a module's
-function without annotation is replaced by one with the inferred type: `relay.build` needs it. A function that was
+wait in the `solver`. Checked types are written into the nodes in place (they are notes), unless they had another type
+before (`shared_nodes`); a parameter of a module's function without annotation is replaced by one with the inferred
+type: `relay.build` needs it. A function that was
 inferred before is not visited again unless the types of the globals it refers to have changed.
 """
 
@@ -26,6 +27,7 @@ from baton._src.relay.check.expression_walk import ExpressionWalk, declared_type
 from baton._src.relay.check.kinds import definition_errors
 from baton._src.relay.check.module_order import definition_order
 from baton._src.relay.check.relations import STANDARD_RELATIONS, FunctionRelation
+from baton._src.relay.check.shared_nodes import of_other_types, with_copies
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.check.substitute import leaves
@@ -58,11 +60,17 @@ def _infer_module(module: IRModule, relations: Relations, elaboration: Elaborati
     mentions = {var: global_vars(function) for var, function in todo.items()}
     for component in definition_order(todo, mentions):
         inference.infer_component(component, todo, mentions)
-    inference.finish()
+    shared = inference.finish()
+    if shared:
+        copies = dict(zip(todo, with_copies(list(todo.values()), shared)))
+        return _infer_module(module.with_functions({**module.functions, **copies}), relations, elaboration)
     changed = {var: _annotated(function) for var, function in todo.items()}
     for var, function in changed.items():
         needed = {g.name_hint: show_type(inference.globals[g.name_hint]) for g in mentions[var]}
         _inferred[function] = (needed, tuple(module.type_definitions.values()))
+    for var in functions:
+        if var.checked_type_ is not inference.globals[var.name_hint]:  # another module has another function of the name
+            set_note(var, "checked_type_", inference.globals[var.name_hint])
     if all(changed[var] is module.functions[var] for var in changed):
         return module
     return module.with_functions({**module.functions, **changed})
@@ -101,7 +109,10 @@ def _infer_single(expr: Any, module: IRModule | None, relations: Relations, elab
     inference.walk.infer(expr, free_allowed=True)
     if generalizes:
         inference.types[expr] = inference.solver.generalize(inference.types[expr])
-    inference.finish()
+    shared = inference.finish()
+    if shared:
+        (copy,) = with_copies([expr], shared)
+        return _infer_single(copy, module, relations, elaboration)
     return expr
 
 
@@ -187,9 +198,10 @@ class Inference:
                 if mention.name_hint in names:
                     self.types[mention] = self.globals[mention.name_hint]
 
-    def finish(self) -> None:
+    def finish(self) -> set[Any]:
         """Default undecided types, raise the collected errors, write the types into the nodes: into none if there are
-        errors, so that nothing takes a part of what was found for the whole."""
+        errors, so that nothing takes a part of what was found for the whole, and into none if there are nodes with
+        other types, which are returned: another program may share them (`shared_nodes`)."""
         self.solver.finish()
         unifier = self.solver.unifier
         resolved: dict[Any, Any] = {}
@@ -200,9 +212,13 @@ class Inference:
                     self._undetermined(node, found)
         if self.solver.errors:
             raise DiagnosticError(_without_echoes(self.solver.errors))
-        for node, type_ in self.types.items():
+        found = {node: resolved[type_] for node, type_ in self.types.items()}
+        shared = of_other_types(found) - self.walk.free
+        if shared:
+            return shared
+        for node, type_ in found.items():
             if not isinstance(node, Op):
-                set_note(node, "checked_type_", resolved[type_])
+                set_note(node, "checked_type_", type_)
         for name, type_ in self.globals.items():
             self.globals[name] = unifier.resolve(type_)
         for literal_, hole in self.elaboration.literals.items():
@@ -211,6 +227,7 @@ class Inference:
         self.elaboration.type_args = {call: tuple(unifier.resolve(t) for t in args) for call, args in chosen.items()}
         for call, args in self.elaboration.type_args.items():
             set_note(call, "chosen_type_args", args)
+        return shared
 
     def _undetermined(self, node: Any, type_: Any) -> None:
         if not self.solver.errors:
