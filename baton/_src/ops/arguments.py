@@ -7,6 +7,7 @@ number it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def relay_argument(value: Any, operand: Input, beside: DataType | None = None) -
         return value
     if isinstance(value, TupleWrapper):
         return value.astuple()
-    if operand.kind == "tensors" and isinstance(value, (list, tuple)):
+    if operand.kind == "tensors" and isinstance(value, (list, tuple, Iterator)):
         each = Input(operand.name)
         return relay.Tuple([relay_argument(v, each) for v in value])
     if isinstance(value, (tir.IntImm, tir.FloatImm)):

@@ -1,4 +1,7 @@
-"""Whether the options of a pass are what its fields declare: asked when it runs, of those that were given."""
+"""Whether the options of a pass are what its fields declare: asked when it runs, of those that were given.
+
+A list given as an iterator, which could be read once only, becomes a tuple: passes read it for each function.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ def check_options(made: Any) -> None:
             message = f"{made.name}: {name} is declared {_said(wanted)}, got {value!r:.60} ({type(value).__name__})"
             help = f"a list is written [{value!r}]" if isinstance(value, str) and fits([value], wanted) else None
             raise fail("api", message, help=help, kind=TypeError)
+        if isinstance(value, abc.Iterator) and wanted is not Any:
+            object.__setattr__(made, name, tuple(value))
 
 
 def fits(value: Any, wanted: Any) -> bool:

@@ -100,14 +100,17 @@ class ConvertLayout(RelayFunctionPass):
 
     def __post_init__(self) -> None:
         check_options(self)
+        wanted = {}
         for name, layouts in self.desired_layouts.items():
             if name not in CATALOGUE:
                 raise unknown_op(name, CATALOGUE.relay_names())
             if isinstance(layouts, str):
                 raise fail("api", f"the layouts of {name} are a list, not {layouts!r}", help=f"write [{layouts!r}]")
-            for layout in layouts:
+            wanted[name] = tuple(layouts)
+            for layout in wanted[name]:
                 if layout != "default":
                     parse_layout(layout)
+        object.__setattr__(self, "desired_layouts", wanted)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         return convert(function, self._rule)

@@ -33,7 +33,7 @@ def recast(
     `skip_layers` are numbers of such calls, in order, that stay; negative ones count from the last.
     """
     typed = infer_expr(expr)
-    wanted = DEFAULT if ops is None else ops
+    wanted = DEFAULT if ops is None else tuple(ops)
     layers = [n for n in walk(typed) if isinstance(n, Call) and isinstance(n.op, Op) and n.op.name in wanted]
     skipped = {layers[i] for i in skip_layers or () if -len(layers) <= i < len(layers)}
     chosen = set(layers) - skipped

@@ -1,0 +1,50 @@
+"""Options of Relay's passes as scripts give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import ir, relay
+from baton.relay import transform
+from baton.relay.dataflow_pattern import is_op, wildcard
+
+TWO = """#[version = "0.0.5"]
+def @f(%x: float32) { nn.relu(%x + 1f) }
+def @g(%x: float32) { nn.relu(%x + 1f) }
+def @main(%x: float32) { @f(%x) + @g(%x) }"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def supported() -> None:
+    ir.register_op_attr("add", "target.once", True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda once: transform.MergeComposite(once([("a.b", is_op("nn.relu")(wildcard()))])),
+        lambda once: transform.AnnotateTarget(once(["once"])),
+        lambda once: transform.RemoveUnusedFunctions(once(["f"])),
+    ],
+)
+def test_iterators_are_read_for_every_function_and_run(make: Any) -> None:
+    """`zip(names, patterns)`: only the first function had its patterns merged."""
+    module = transform.InferType()(relay.fromtext(TWO))
+    wanted, step = make(list)(module), make(iter)
+    for _ in range(2):
+        ir.assert_structural_equal(step(module), wanted)
+
+
+def test_layouts_by_iterators() -> None:
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.const(np.ones((4, 3, 3, 3), "float32"))
+    module = transform.InferType()(ir.IRModule.from_expr(relay.nn.conv2d(x, w)))
+    made = [transform.ConvertLayout({"nn.conv2d": give(["NHWC", "default"])})(module) for give in (iter, list)]
+    ir.assert_structural_equal(*made)
+
+
+def test_operands_by_iterators() -> None:
+    x = relay.var("x", shape=(2,))
+    assert len(relay.concatenate((part for part in (x, x)), 0).args[0].fields) == 2
