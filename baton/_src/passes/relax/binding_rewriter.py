@@ -14,12 +14,11 @@ for every later use. `emit` adds a binding before the current one. Parts that do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
@@ -44,21 +43,6 @@ from baton._src.relax.nodes import (
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.trampoline import Task, run
-
-
-def rewrite_functions(
-    module: IRModule,
-    rewrite: Callable[[Function], Function],
-    builder: BlockBuilder,
-    chosen: Callable[[GlobalVar, Function], bool] = lambda var, function: True,
-) -> IRModule:
-    """`module` with each `chosen` Relax function rewritten, plus the functions that the rewriting added to `builder`
-    (kernels, outlined parts). The same object if nothing changed.
-    """
-    rewritten = {v: rewrite(f) for v, f in module.functions.items() if isinstance(f, Function) and chosen(v, f)}
-    if all(found is module.functions[var] for var, found in rewritten.items()):
-        return module
-    return module.with_functions({**builder.context.functions, **rewritten})
 
 
 class BindingRewriter:

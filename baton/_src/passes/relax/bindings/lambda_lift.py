@@ -20,7 +20,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.check.erase import substitute_holders, without_holders
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, shape_holders
@@ -53,23 +53,12 @@ class LambdaLift(Pass):
     opt_level = 1
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        lifter = _Lifter(module)
-        changed = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                lifter.outer_name = var.name_hint
-                changed[var] = lifter.function(function)
-        if not lifter.lifted:
-            return module
-        return module.with_functions({**module.functions, **changed, **lifter.lifted})
+        return _Lifter(module).rewritten()
 
 
-class _Lifter(BindingRewriter):
+class _Lifter(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
-        self.outer_name = ""
-        self.lifted: dict[GlobalVar, Function] = {}
         self.closures: dict[Var, Var] = {}
         """For each variable of a lifted function with free variables, the variable of its closure."""
         self.symbols: list[set[TirVar]] = []
@@ -89,13 +78,11 @@ class _Lifter(BindingRewriter):
             super().visit_binding(binding)
 
     def _lift(self, var: Var, function: Function) -> None:
-        name = GlobalVar(self.builder.get_unique_name(f"{self.outer_name}_{var.name_hint}"))
+        name = self.unique_var(f"{self.at.name_hint}_{var.name_hint}")
         captured = [v for v in free_vars(function) if v is not var]
         symbols = _unshown(function, captured, set().union(*self.symbols))
         arguments: list[Any] = [*captured, *((ShapeExpr(symbols),) if symbols else ())]
-        self.lifted[name] = lifted = _with_captures(name, var, function, captured, symbols)
-        self.builder.update_func(name, lifted)
-        self.context.functions[name] = lifted
+        self.add(name, _with_captures(name, var, function, captured, symbols))
         if not arguments:
             self.replace(var, name)
             return

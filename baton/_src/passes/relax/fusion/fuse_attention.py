@@ -24,7 +24,6 @@ from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
-from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
 from baton._src.passes.relax.fusion.attention_operands import (
     all_same,
@@ -36,8 +35,8 @@ from baton._src.passes.relax.fusion.attention_operands import (
     source,
 )
 from baton._src.passes.relax.lasting_values import LookingRewriter
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
-from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, Var, VarBinding
@@ -59,8 +58,7 @@ class FuseAttention(Pass):
     opt_level = 2
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Fuser(module)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Fuser(module).rewritten()
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,9 @@ class _Found:
         return (*range(self.batch + 1), self.batch + 3)
 
 
-class _Fuser(LookingRewriter):
+class _Fuser(LookingRewriter, ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.uses: dict[Var, int] = {}
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
         self.found: dict[Var, _Found] = {}
@@ -237,7 +234,6 @@ class _Fuser(LookingRewriter):
         if known is None:
             kernel = make_kernel(ATTENTION, args, layout, out)
             var = self.builder.add_func(kernel.function, "attention")
-            self.context.functions[var] = self.builder.context.functions[var]
             tir_vars: Any = kernel.tir_vars
             if key is not None:
                 self.made[key] = (var, kernel, variables(args, out))

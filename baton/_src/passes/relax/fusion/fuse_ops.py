@@ -24,7 +24,6 @@ from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
-from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, group_name
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.passes.shared.interpolation import interpolates
@@ -62,8 +61,7 @@ class FuseOps(Pass):
             return module
         allowed = ctx.setting("relax.FuseOps.max_depth")
         depth = allowed if self.max_depth is None else min(allowed, self.max_depth)
-        rewriter = _Fuser(module, depth)
-        return rewrite_functions(module, rewriter.function, rewriter.builder, lambda _, f: not f.attrs.get("Primitive"))
+        return _Fuser(module, depth).rewritten(lambda _, f: not f.attrs.get("Primitive"))
 
 
 class _Fuser(GroupOutliner):
@@ -85,10 +83,7 @@ class _Fuser(GroupOutliner):
         return True
 
     def define(self, function: Function, group: Group) -> GlobalVar:
-        def new() -> GlobalVar:
-            return self.add(GlobalVar(self.builder.get_unique_name(group_name(group))), function)
-
-        return self.made.var_of(function, new)
+        return self.made.var_of(function, lambda: self.add(self.unique_var(group_name(group)), function))
 
     def _nodes(self, bindings: list[Binding]) -> list[FusionNode]:
         """The data-flow graph of the block."""

@@ -23,7 +23,6 @@ from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, group_name
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.known_functions import KnownFunctions
@@ -82,8 +81,7 @@ class FuseOpsByPattern(Pass):
         patterns = [as_fusion_pattern(p) for p in self.patterns]
         for name in self.entry_functions or ():
             module.get_global_var(name)  # a name that the module does not have is an error
-        rewriter = _Fuser(module, patterns, self.bind_constants, self.annotate_codegen)
-        return rewrite_functions(module, rewriter.function, rewriter.builder, self._treats)
+        return _Fuser(module, patterns, self.bind_constants, self.annotate_codegen).rewritten(self._treats)
 
     def _treats(self, var: GlobalVar, function: Function) -> bool:
         entry = not self.entry_functions or var.name_hint in self.entry_functions
@@ -150,10 +148,10 @@ class _Fuser(GroupOutliner):
         """The variable of a function that equals this one; with `codegen` it has a symbol, for that compiler."""
 
         def new() -> GlobalVar:
-            var = GlobalVar(self.builder.get_unique_name(name))
+            var = self.unique_var(name)
             if codegen is None:
                 return self.add(var, function)
-            var = GlobalVar(self.builder.get_unique_name(f"{var.name_hint}_{codegen}"))
+            var = self.unique_var(f"{var.name_hint}_{codegen}")
             attrs = {"Codegen": codegen, "global_symbol": var.name_hint}
             return self.add(var, function.with_fields(attrs=attrs))
 

@@ -20,12 +20,10 @@ from typing import Any
 
 from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar, Op
-from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.topological_sort import needs_of
 from baton._src.passes.relax.fusion.unshown_shape_vars import unshown_shape_vars
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -71,12 +69,8 @@ def group_name(group: Group) -> str:
     return "_".join(parts)
 
 
-class GroupOutliner(BindingRewriter):
+class GroupOutliner(ModuleRewriter):
     """Replaces the groups of each dataflow block by calls. Override `groups` and `define`."""
-
-    def __init__(self, module: IRModule) -> None:
-        super().__init__(module)
-        self.builder = BlockBuilder(module)
 
     def groups(self, bindings: list[Binding]) -> Sequence[Group]:
         """The groups of a block to outline; no binding is in two of them."""
@@ -89,12 +83,6 @@ class GroupOutliner(BindingRewriter):
     def lifts(self, constant: Constant) -> bool:
         """Whether a constant becomes a parameter instead of moving into the function."""
         return False
-
-    def add(self, var: GlobalVar, function: Function) -> GlobalVar:
-        """Add a function to the module."""
-        self.builder.update_func(var, function)
-        self.context.functions[var] = function
-        return var
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
         groups = self.groups(bindings) if isinstance(block, DataflowBlock) else []

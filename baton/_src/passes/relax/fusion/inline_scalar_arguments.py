@@ -18,8 +18,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import Call, Constant, Function, VarBinding
 from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.support.dataclass import dataclass
@@ -41,17 +40,14 @@ class InlineScalarArguments(Pass):
         rewriter = _Inliner(module)
         if not rewriter.inlined:
             return module
-        found = rewrite_functions(
-            module, rewriter.function, rewriter.builder, lambda _, f: not f.attrs.get("Primitive")
-        )
+        found = rewriter.rewritten(lambda _, f: not f.attrs.get("Primitive"))
         gone = rewriter.inlined.keys() - rewriter.made.values()
         return found.with_functions({v: f for v, f in found.functions.items() if v not in gone})
 
 
-class _Inliner(BindingRewriter):
+class _Inliner(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.inlined: dict[GlobalVar, tuple[int, ...]] = {}
         """For each group that changes, the numbers of the arguments that move into it."""
         self.several: set[GlobalVar] = set()
@@ -84,10 +80,8 @@ class _Inliner(BindingRewriter):
         body = substitute(function.body, {function.params[number]: c for number, c in constants.items()})
         found = function.with_fields(params=tuple(params), body=body, struct_info_=None)
         if var in self.several:
-            var, found = GlobalVar(self.builder.get_unique_name(var.name_hint)), copy_with_new_vars(found)
-        self.builder.update_func(var, found)
-        self.context.functions[var] = found
-        return var
+            return self.add(self.unique_var(var.name_hint), copy_with_new_vars(found))
+        return self.add(var, found)
 
 
 def _calls_of_groups(module: IRModule) -> dict[GlobalVar, list[Call]]:

@@ -19,7 +19,7 @@ from typing import Any
 from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import codegen_of
@@ -38,8 +38,7 @@ class MergeCompositeFunctions(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        merger = _Merger(module, ctx)
-        made = rewrite_functions(module, merger.function, merger.builder, lambda _, f: not _is_external(f))
+        made = _Merger(module, ctx).rewritten(lambda _, f: not _is_external(f))
         return made if made is module else remove_unreachable(made, ("main",))
 
 
@@ -57,7 +56,7 @@ def _codegen_of(function: Any) -> str | None:
 class _Merger(GroupOutliner):
     def __init__(self, module: IRModule, ctx: PassContext) -> None:
         super().__init__(module)
-        self.module, self.ctx = module, ctx
+        self.ctx = ctx
         self.made = KnownFunctions()
 
     def lifts(self, constant: Constant) -> bool:
@@ -75,7 +74,7 @@ class _Merger(GroupOutliner):
 
         def new() -> GlobalVar:
             name = self.builder.get_unique_name(group_name(group))
-            var = GlobalVar(self.builder.get_unique_name(f"{name}_{group.attrs['Codegen']}"))
+            var = self.unique_var(f"{name}_{group.attrs['Codegen']}")
             return self.add(var, inlined.with_fields(attrs={**inlined.attrs, "global_symbol": var.name_hint}))
 
         return self.made.var_of(function, new)

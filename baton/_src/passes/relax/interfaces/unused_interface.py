@@ -265,7 +265,9 @@ def _used_fields(module: IRModule) -> dict[GlobalVar, set[int] | None]:
 def _narrowed(function: Function, kept: list[int]) -> Function | None:
     """The function with only these fields of its result; None if that is not known to be a tuple."""
     body, promised = function.body, function.ret_struct_info
-    if not isinstance(body, SeqExpr) or not isinstance(body.body.struct_info, TupleStructInfo):
+    if not isinstance(promised, TupleStructInfo) or not isinstance(body, SeqExpr):
+        return None
+    if not isinstance(body.body.struct_info, TupleStructInfo):
         return None
     values = {b.var: b.value for block in body.blocks for b in block.bindings}
     result, last = body.body, None

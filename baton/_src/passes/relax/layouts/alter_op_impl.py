@@ -21,9 +21,8 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -52,16 +51,15 @@ class AlterOpImpl(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Alterer(module, self)
-        made = rewrite_functions(module, rewriter.function, rewriter.builder)
+        made = rewriter.rewritten()
         if made is module:
             return module
         return remove_unreachable(made, tuple(v.name_hint for v in module.functions if v not in rewriter.altered))
 
 
-class _Alterer(BindingRewriter):
+class _Alterer(ModuleRewriter):
     def __init__(self, module: IRModule, wanted: AlterOpImpl) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.wanted = wanted
         self.made: dict[str, GlobalVar] = {}
         self.altered: set[GlobalVar] = set()
@@ -120,10 +118,8 @@ class _Alterer(BindingRewriter):
             if len(function.buffer_map) != count:
                 message = f"the replacement of {name} takes {len(function.buffer_map)} tensors instead of {count}"
                 raise fail("pass-alter", message)
-            var = GlobalVar(self.builder.get_unique_name(f"{name.replace('.', '_')}_replacement"))
-            self.builder.update_func(var, function.without_attr(OPERATOR_NAME).without_attr("global_symbol"))
-            self.context.functions[var] = self.builder.context.functions[var]
-            self.made[name] = var
+            own = function.without_attr(OPERATOR_NAME).without_attr("global_symbol")
+            self.made[name] = self.add(self.unique_var(f"{name.replace('.', '_')}_replacement"), own)
         return self.made[name]
 
     def _there(self, value: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:

@@ -12,9 +12,8 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
@@ -31,7 +30,7 @@ class AttachAttrLayoutFreeBuffers(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Attacher(module)
-        made = rewrite_functions(module, rewriter.attached, rewriter.builder)
+        made = rewriter.rewritten()
         if made is module:
             return module
         return remove_unreachable(
@@ -39,18 +38,18 @@ class AttachAttrLayoutFreeBuffers(Pass):
         )
 
 
-class _Attacher(BindingRewriter):
+class _Attacher(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.made: dict[tuple[GlobalVar, tuple[int, ...]], GlobalVar] = {}
         self.replaced_kernels: set[GlobalVar] = set()
         self.weights: set[Any] = set()
 
-    def attached(self, function: Function) -> Function:
+    def function(self, function: Function) -> Function:
+        """Rewrite a whole function."""
         count = function.attrs.get("num_input")
         self.weights = set() if count is None else set(function.params[int(count) :])
-        return self.function(function)
+        return super().function(function)
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         if not isinstance(value, Call) or value.op is not special_op("call_tir"):
@@ -66,8 +65,6 @@ class _Attacher(BindingRewriter):
         key = (kernel, free)
         if key not in self.made:
             function = self.context.functions[kernel].with_attr(LAYOUT_FREE, list(free)).without_attr("global_symbol")
-            self.made[key] = var = GlobalVar(self.builder.get_unique_name(kernel.name_hint))
-            self.builder.update_func(var, function)
-            self.context.functions[var] = function
+            self.made[key] = self.add(self.unique_var(kernel.name_hint), function)
             self.replaced_kernels.add(kernel)
         return self.made[key]

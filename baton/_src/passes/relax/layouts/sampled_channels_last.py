@@ -15,19 +15,16 @@ from dataclasses import fields
 from math import prod
 from typing import Any
 
-from baton._src.ir.expr import Op
-from baton._src.ir.module import IRModule
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.image.grid_sampling import GridSampleAttrs
 from baton._src.ops.vision.roi_align import RoiAlignAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.call_pass import CallPass
 from baton._src.relax.known_dims import dims_of
-from baton._src.relax.nodes import Call, Function, VarBinding
+from baton._src.relax.nodes import Call
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
-from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
 
 FEWEST = 8
 """Fewer channels do not fill vectors."""
@@ -36,23 +33,15 @@ MOST_PIXELS = 8
 
 
 @dataclass(frozen=True)
-class SampledChannelsLast(FunctionPass):
+class SampledChannelsLast(CallPass):
     """See the module."""
 
     opt_level = 2
-    function_class = Function
 
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Rewriter(module).function(function)
-
-
-class _Rewriter(BindingRewriter):
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op):
-            return value
-        if not isinstance(value.attrs, (RoiAlignAttrs, GridSampleAttrs)) or not _pays(value):
-            return value
-        return self.normalized(_channels_last(value))
+    def replaced(self, call: Call, at: BindingRewriter) -> Any:
+        """An operator that samples images, with channels last."""
+        samples = isinstance(call.attrs, (RoiAlignAttrs, GridSampleAttrs))
+        return _channels_last(call) if samples and _pays(call) else call
 
 
 def _pays(call: Call) -> bool:

@@ -20,11 +20,10 @@ from typing import Any, TypeVar
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite, with_fresh_binders
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.shared.kernel_stages import root_block, statements
-from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Call, Function, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.nodes import Call, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
@@ -56,8 +55,7 @@ class SplitLayoutRewritePreproc(Pass):
         if not split:
             return module
         caller = _Caller(module, split)
-        functions = {v: caller.function(f) if isinstance(f, Function) else f for v, f in module.functions.items()}
-        return DeadCodeElimination().run(module.with_functions({**functions, **caller.made}), ctx)
+        return DeadCodeElimination().run(caller.rewritten(), ctx)
 
 
 @dataclass(frozen=True)
@@ -163,14 +161,12 @@ def _attrs(function: PrimFunc, suffix: str) -> dict[str, Any]:
     return {k: f"{v}{suffix}" if k == "global_symbol" else v for k, v in kept.items()}
 
 
-class _Caller(BindingRewriter):
+class _Caller(ModuleRewriter):
     """Calls of kernels that were split as two calls."""
 
     def __init__(self, module: IRModule, split: dict[GlobalVar, _Split]) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.split = split
-        self.made: dict[GlobalVar, PrimFunc] = {}
         self.names: dict[GlobalVar, tuple[GlobalVar, GlobalVar]] = {}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
@@ -191,9 +187,6 @@ class _Caller(BindingRewriter):
 
     def _kernels(self, var: GlobalVar, split: _Split) -> tuple[GlobalVar, GlobalVar]:
         if var not in self.names:
-            suffixes = (("_weight_prepack", split.prepare), ("_prepacked", split.compute))
-            found = [(GlobalVar(self.builder.get_unique_name(var.name_hint + s)), f) for s, f in suffixes]
-            self.made.update(found)
-            self.context.functions.update(found)
-            self.names[var] = found[0][0], found[1][0]
+            prepare = self.add(self.unique_var(f"{var.name_hint}_weight_prepack"), split.prepare)
+            self.names[var] = prepare, self.add(self.unique_var(f"{var.name_hint}_prepacked"), split.compute)
         return self.names[var]

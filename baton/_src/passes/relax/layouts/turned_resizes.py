@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import Op
-from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
@@ -24,12 +22,11 @@ from baton._src.ops.image.resampling import IN_PLACE, weighed_in
 from baton._src.ops.image.resize import ResizeAttrs
 from baton._src.ops.image.resize_kernel import steps_along
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.call_pass import CallPass
 from baton._src.relax.known_dims import dims_of
-from baton._src.relax.nodes import Call, Function, VarBinding
+from baton._src.relax.nodes import Call
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
-from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
 
 TURNED = (0, 1, 3, 2)
 SHORTEST = 8
@@ -39,21 +36,14 @@ MOST_SHRUNK = 8
 
 
 @dataclass(frozen=True)
-class TurnedResizes(FunctionPass):
+class TurnedResizes(CallPass):
     """See the module."""
 
     opt_level = 2
-    function_class = Function
 
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Rewriter(module).function(function)
-
-
-class _Rewriter(BindingRewriter):
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op) or not isinstance(value.attrs, ResizeAttrs):
-            return value
-        return self.normalized(_turned(value)) if _is_uneven(value) else value
+    def replaced(self, call: Call, at: BindingRewriter) -> Any:
+        """A resize with uneven lines, turned."""
+        return _turned(call) if isinstance(call.attrs, ResizeAttrs) and _is_uneven(call) else call
 
 
 def _is_uneven(call: Call) -> bool:

@@ -25,8 +25,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, rewrite, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import (
     Binding,
@@ -61,14 +60,12 @@ class ComputePrimValue(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Computer(module)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Computer(module).rewritten()
 
 
-class _Computer(BindingRewriter):
+class _Computer(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.kernels: dict[int, list[tuple[PrimExpr, GlobalVar]]] = {}
         self.pure: list[bool] = []
         """For each function being visited, outermost first: whether it must be free of effects."""
@@ -133,9 +130,7 @@ class _Computer(BindingRewriter):
         body = BufferStore(out, substitute(expr, own), ())
         attrs = {"tir.is_host_func": True}
         made = PrimFunc([*own.values(), handle], body, None, {handle: out}, attrs)
-        var = GlobalVar(self.builder.get_unique_name("compute_symbolic_expr"))
-        self.builder.update_func(var, made)
-        self.context.functions[var] = made
+        var = self.add(self.unique_var("compute_symbolic_expr"), made)
         known.append((expr, var))
         return var
 

@@ -20,10 +20,9 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.relax.operators.kernel_of_call import make_kernel
 from baton._src.passes.shared.kernel_stages import kernel_stages
-from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import is_known
 from baton._src.relax.check.same_info import same_info
 from baton._src.relax.info import to_info
@@ -53,8 +52,7 @@ class DataflowUseInplaceCalls(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Rewriter(module)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Rewriter(module).rewritten()
 
 
 _OPERATORS = frozenset(f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.relu", "nn.silu"))
@@ -71,10 +69,9 @@ class _Work:
     info: TensorStructInfo
 
 
-class _Rewriter(BindingRewriter):
+class _Rewriter(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.call_tir = special_op("call_tir")
         self.made = KnownFunctions()
 
@@ -150,14 +147,7 @@ class _Rewriter(BindingRewriter):
 
     def _named(self, name: str, function: PrimFunc) -> GlobalVar:
         """The variable of a kernel in the module; equal ones are made once."""
-
-        def new() -> GlobalVar:
-            var = GlobalVar(self.builder.get_unique_name(name))
-            self.builder.update_func(var, function)
-            self.context.functions[var] = function
-            return var
-
-        return self.made.var_of(function, new)
+        return self.made.var_of(function, lambda: self.add(self.unique_var(name), function))
 
 
 def inplace_kernel(function: PrimFunc, place: int, shared: bool = False) -> PrimFunc | None:

@@ -14,17 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import Op
-from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr, Tuple, VarBinding
+from baton._src.passes.relax.call_pass import CallPass
+from baton._src.relax.nodes import Call, ExternFunc, ShapeExpr, Tuple
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
-from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
 
 PACKED = {
     "relax.reshape": "vm.builtin.reshape",
@@ -41,39 +38,26 @@ PACKED = {
 
 
 @dataclass(frozen=True)
-class LowerRuntimeBuiltin(FunctionPass):
+class LowerRuntimeBuiltin(CallPass):
     """See the module."""
 
-    function_class = Function
-
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Lowerer(module).function(function)
+    def replaced(self, call: Call, at: BindingRewriter) -> Any:
+        """The call of a builtin, if there is one for the operator."""
+        name = call.op.name
+        if (name not in PACKED and name not in _MACHINE) or (name == "relax.reshape" and not _is_view(call)):
+            return call
+        if at.in_dataflow:
+            raise fail(
+                "pass-dataflow", f"{name} in a dataflow block cannot be lowered to a VM builtin, which has effects",
+                span=call.span, help="run ToNonDataflow first",
+            )  # fmt: skip
+        if name in _MACHINE:
+            return _MACHINE[name](call)
+        return Call(ExternFunc(PACKED[name]), call.args, None, (call.struct_info,), call.span)
 
 
 VMBuiltinLower = LowerRuntimeBuiltin
 """The name before v0.16."""
-
-
-class _Lowerer(BindingRewriter):
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op):
-            return value
-        name = value.op.name
-        made: Any
-        if name == "relax.reshape" and not _is_view(value):
-            return value
-        if name in PACKED:
-            made = Call(ExternFunc(PACKED[name]), value.args, None, (value.struct_info,), value.span)
-        elif name in _MACHINE:
-            made = _MACHINE[name](value)
-        else:
-            return value
-        if self.in_dataflow:
-            raise fail(
-                "pass-dataflow", f"{name} in a dataflow block cannot be lowered to a VM builtin, which has effects",
-                span=value.span, help="run ToNonDataflow first",
-            )  # fmt: skip
-        return self.normalized(made)
 
 
 def _is_view(reshape: Call) -> bool:

@@ -17,8 +17,7 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.structural_hash import structural_hash
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.check.assumed_sizes import Pair, assumed_sizes
 from baton._src.relax.nodes import Call, DataflowVar, MatchCast, SeqExpr, ShapeExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo
@@ -32,11 +31,10 @@ class CheckSizes(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Checker(module)
-        return rewrite_functions(module, rewriter.function, BlockBuilder(module))
+        return _Checker(module).rewritten()
 
 
-class _Checker(BindingRewriter):
+class _Checker(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.checked: list[set[Any]] = []

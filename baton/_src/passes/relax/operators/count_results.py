@@ -21,9 +21,8 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Counted, Fusion, OpDef
 from baton._src.ir.tensor_info import TensorInfo
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, kernel_by
-from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import is_known
 from baton._src.relax.info import from_info, to_info
 from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, MatchCast, ShapeExpr, Tuple, Var, VarBinding
@@ -42,15 +41,10 @@ class CountResults(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Counter(module)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Counter(module).rewritten()
 
 
-class _Counter(BindingRewriter):
-    def __init__(self, module: IRModule) -> None:
-        super().__init__(module)
-        self.builder = BlockBuilder(module)
-
+class _Counter(ModuleRewriter):
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
         if isinstance(value, Call) and isinstance(value.op, Op) and isinstance(value.op.definition, OpDef):
@@ -88,7 +82,6 @@ class _Counter(BindingRewriter):
         for key, value in facts.items():
             function = function.with_attr(key, value)
         var: GlobalVar = self.builder.add_func(function, name)
-        self.context.functions[var] = self.builder.context.functions[var]
         args: list[Any] = [var, Tuple([call.args[0]])]
         if kernel.tir_vars:
             args.append(ShapeExpr(kernel.tir_vars))

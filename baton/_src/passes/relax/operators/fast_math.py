@@ -15,8 +15,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import Call, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
@@ -34,15 +33,10 @@ class FastMathTransform(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        faster = _Faster(module)
-        return rewrite_functions(module, faster.function, faster.builder)
+        return _Faster(module).rewritten()
 
 
-class _Faster(BindingRewriter):
-    def __init__(self, module: IRModule) -> None:
-        super().__init__(module)
-        self.builder = BlockBuilder(module)
-
+class _Faster(ModuleRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
         fast = FAST.get(definition.name) if isinstance(definition, OpDef) else None
@@ -59,6 +53,4 @@ class _Faster(BindingRewriter):
             return compute((x,), call.attrs, TensorInfo(tuple(x.shape), DataType("float32")))
 
         hint = fast.name.rsplit(".", 1)[-1]
-        made = self.builder.call_te(kernel, call.args[0], primfunc_name_hint=hint)
-        self.context.functions.update(self.builder.context.functions)
-        return self.normalized(made)
+        return self.normalized(self.builder.call_te(kernel, call.args[0], primfunc_name_hint=hint))

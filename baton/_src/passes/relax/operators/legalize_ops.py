@@ -31,7 +31,7 @@ from baton._src.ir.filled_columns import LEGALIZE
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
-from baton._src.passes.relax.binding_rewriter import rewrite_functions
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
@@ -89,16 +89,14 @@ class LegalizeOps(Pass):
             return module
         if not self.sizes_checked:
             module = CheckSizes().run(module, ctx)
-        rewriter = _Legalizer(module, self)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Legalizer(module, self).rewritten()
 
 
-class _Legalizer(DecomposingRewriter):
+class _Legalizer(DecomposingRewriter, ModuleRewriter):
     def __init__(self, module: IRModule, options: LegalizeOps) -> None:
         super().__init__(module)
         self.options = options
         self.custom: Mapping[str, Customize] = options.customize_legalize_map or {}
-        self.builder = BlockBuilder(module)
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
         self.depth = 0
         """The current nesting depth of scripts' rules, each applied to what another one emitted."""
@@ -139,7 +137,6 @@ class _Legalizer(DecomposingRewriter):
         with self.emitting(self.builder):
             replacement = rule(self.builder, call)
         functions.update(safe_kernels(dict(islice(functions.items(), known, None))))
-        self.context.functions.update(functions)
         found = call if replacement is call else self.as_pure(call, self.normalized(replacement))
         self.depth -= 1
         return found
@@ -199,7 +196,6 @@ class _Legalizer(DecomposingRewriter):
                 pattern = definition.fusion if of_kernel is None else of_kernel(attrs)
                 function = function.with_attr("op_pattern", int(pattern))
             var = self.builder.add_func(function, name)
-            self.context.functions[var] = self.builder.context.functions[var]
             if key is not None:
                 self.made[key] = (var, kernel, variables(args, out))
             return var, kernel.tir_vars

@@ -15,8 +15,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
@@ -36,14 +35,12 @@ class ShapeTensors(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        rewriter = _Writer(module)
-        return rewrite_functions(module, rewriter.function, rewriter.builder)
+        return _Writer(module).rewritten()
 
 
-class _Writer(BindingRewriter):
+class _Writer(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
         self.kernels: dict[int, GlobalVar] = {}
         """By the number of sizes."""
 
@@ -66,7 +63,5 @@ class _Writer(BindingRewriter):
             body = stores[0] if count == 1 else SeqStmt(tuple(stores))
             attrs = {"tir.is_scheduled": True, "tir.noalias": True, "op_pattern": int(Fusion.OPAQUE)}
             made = PrimFunc([handle, *sizes], body, None, {handle: out}, attrs)
-            var: GlobalVar = self.builder.add_func(made, "shape_tensor")
-            self.context.functions[var] = self.builder.context.functions[var]
-            self.kernels[count] = var
+            self.kernels[count] = self.builder.add_func(made, "shape_tensor")
         return self.kernels[count]

@@ -81,7 +81,7 @@ class _Plan:
         while True:
             if not isinstance(at, Var) or self.uses.get(at) != 1 or at in self.scales:
                 return
-            found = self.values.get(at)
+            found: Any = self.values.get(at)
             channels = _channels(found)
             if channels is not None:
                 break

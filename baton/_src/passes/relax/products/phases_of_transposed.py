@@ -20,22 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op, PrimExpr
-from baton._src.ir.module import IRModule
+from baton._src.ir.expr import PrimExpr
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
+from baton._src.passes.relax.call_pass import CallPass
+from baton._src.relax.nodes import Call, Constant, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
-from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
 from baton._src.values.tensor import AnyArray
 
 LARGE_MAP, SMALL_STRIDE = 32, 4
@@ -45,14 +43,15 @@ LONG_ROW, BLOCK = 32, 16
 
 
 @dataclass(frozen=True)
-class PhasesOfTransposed(FunctionPass):
+class PhasesOfTransposed(CallPass):
     """See the module."""
 
     opt_level = 2
-    function_class = Function
 
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Rewriter(module).function(function)
+    def replaced(self, call: Call, at: BindingRewriter) -> Any:
+        """A transposed convolution as an ordinary one."""
+        axes = _axes(call)
+        return call if axes is None else _as_convolution(call, axes)
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,11 @@ class Phases:
         return not self.cut and Analyzer().equal(self.whole, self.extent) is True
 
 
-class _Rewriter(BindingRewriter):
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
-            return value
-        axes = _axes(value)
-        return value if axes is None else self.normalized(_as_convolution(value, axes))
-
-
 def _axes(call: Call) -> list[Phases] | None:
-    a, (data, weight) = call.attrs, call.args
-    if not isinstance(a, ConvTransposeAttrs) or not isinstance(weight, Constant):
+    a = call.attrs
+    if not isinstance(a, ConvTransposeAttrs) or not isinstance(call.args[1], Constant):
         return None
+    data, weight = call.args
     letters = SPATIAL[a.spatial]
     layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
     if layouts != (f"NC{letters}", f"IO{letters}", f"NC{letters}") or any(d != 1 for d in a.dilation):

@@ -18,62 +18,51 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.call_pass import CallPass
 from baton._src.passes.relax.layouts.channel_blocks import BY_WINOGRAD, FEWEST, MOVING, block_of_channels
-from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
+from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
 
 _MOVES = 2
 """How often each element is moved: between volumes and images, and between images and blocks."""
 
 
 @dataclass(frozen=True)
-class VolumesAsImages(FunctionPass):
+class VolumesAsImages(CallPass):
     """See the module."""
 
     opt_level = 2
-    function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        if not ctx.setting("baton.winograd"):
-            return function
-        target = Target.current(allow_none=True) or Target("llvm")
-        return _Rewriter(module, max(8, target.lanes(32))).function(function)
+        return super().run_function(function, module, ctx) if ctx.setting("baton.winograd") else function
+
+    def replaced(self, call: Call, at: BindingRewriter) -> Any:
+        """A convolution of volumes as one of images."""
+        return _as_images(call) if isinstance(call.attrs, ConvAttrs) and _is_of_slices(call) and _pays(call) else call
 
 
-class _Rewriter(BindingRewriter):
-    def __init__(self, module: IRModule, lanes: int) -> None:
-        super().__init__(module)
-        self.lanes = lanes
-
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op) or not isinstance(value.attrs, ConvAttrs):
-            return value
-        if value.attrs.spatial != 3 or not _is_of_slices(value) or not self._pays(value):
-            return value
-        return self.normalized(_as_images(value))
-
-    def _pays(self, call: Call) -> bool:
-        """Whether Winograd's algorithm, in blocks of channels, saves more than moving the slices costs."""
-        before, after = _extents(call.args[0].struct_info), _extents(call.struct_info)
-        weight = call.args[1].data.shape
-        if before is None or after is None or min(weight[:2]) < FEWEST:
-            return False
-        if any(block_of_channels(channels, self.lanes) != self.lanes for channels in weight[:2]):
-            return False
-        points = prod(after) // after[1]
-        saved = BY_WINOGRAD * prod(weight) * points
-        return bool(saved > _MOVES * MOVING * (prod(before) + prod(after)))
+def _pays(call: Call) -> bool:
+    """Whether Winograd's algorithm, in blocks of channels, saves more than moving the slices costs."""
+    before, after = _extents(call.args[0].struct_info), _extents(call.struct_info)
+    weight = call.args[1].data.shape
+    if before is None or after is None or min(weight[:2]) < FEWEST:
+        return False
+    target = Target.current(allow_none=True) or Target("llvm")
+    lanes = max(8, target.lanes(32))
+    if any(block_of_channels(channels, lanes) != lanes for channels in weight[:2]):
+        return False
+    points = prod(after) // after[1]
+    saved = BY_WINOGRAD * prod(weight) * points
+    return bool(saved > _MOVES * MOVING * (prod(before) + prod(after)))
 
 
 def _is_of_slices(call: Call) -> bool:
