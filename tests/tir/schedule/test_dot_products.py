@@ -16,7 +16,8 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.transformations.dot_products import DOT_PRODUCTS
 from baton._src.tir.text.parser import parse_text
-from baton._src.tir.text.printer import script
+from baton._src.tir.text.printer import node_text, script
+from baton.script import tir as T
 from tests.codegen.native_run import run_native
 
 RNG = np.random.default_rng(5)
@@ -89,3 +90,40 @@ def test_a_tile_whose_rows_lie_apart_is_refused() -> None:
         run_native(func, x, w, np.zeros((3, 32), "int32"))
     with pytest.raises(DiagnosticError, match=r"there are: .*dot_16x4_vnni"):
         Schedule(packed_matmul(16, "uint8", "int8", "int32")).tensorize("C", "dot_9x9")
+
+
+def test_tiles_say_what_their_vectors_reach() -> None:
+    """Guards regions of vectors that go on in the next row: copies lacked rows, blocks stated vectors as bounds, and
+    readers were refused.
+    """
+    s = Schedule(tensorized("dot_16x4_vnni"))
+    outer = s.get(s.blockize(s.get_loops("C_update_o")[2]))
+    shown = [node_text(region) for region in (*outer.reads, *outer.writes)]
+    c, w = "C[v_i_o_o, v_j_o_o * 16:v_j_o_o * 16 + 16]", "W[v_j_o_o, 0:2, 0:16, 0:4]"
+    assert shown == [c, "X[v_i_o_o, 0:8]", w, c]
+    s = Schedule(tensorized("dot_16x4_vnni"))
+    s.compute_at(s.cache_read("C_update_o", 2, "shared"), s.get_loops("C_update_o")[2])
+    assert [s.get(loop).extent.value for loop in s.get_loops("W_shared")[3:]] == [16, 4]
+
+
+@T.prim_func
+def by_vectors(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    B = T.alloc_buffer((64,))
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v * 8 : v * 8 + 8] = A[v * 8 : v * 8 + 8] + T.Broadcast(T.float32(2), 8)
+    for i in range(64):
+        with T.block("C"):
+            v = T.axis.spatial(64, i)
+            C[v] = B[v]
+
+
+def test_kernels_of_vectors() -> None:
+    """Guards parallel loops over vectors, and readers that move to where a vector is made; both were refused."""
+    s = Schedule(by_vectors)
+    assert node_text(s.get("B").writes[0]) == "B[v * 8:v * 8 + 8]"
+    (loop,) = s.get_loops("B")
+    s.parallel(loop)
+    with pytest.raises(DiagnosticError, match="A is read or written by vectors"):
+        s.transform_layout("B", "A", lambda i: (i // 16, i % 16))

@@ -16,6 +16,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.regions import pointer_arguments
+from baton._src.tir.analysis.vector_rows import by_lane
 from baton._src.tir.buffer import Buffer, BufferRegion
 
 Domains = Mapping[tir.Var, Range]
@@ -87,9 +88,14 @@ def _of_statement(stmt: st.Stmt, place: _Place) -> Iterator[Access]:
         if isinstance(part, PrimExpr):
             for node in post_order(part, below=lambda n: () if isinstance(n, Buffer) else children(n)):
                 if isinstance(node, tir.BufferLoad):
-                    yield Access(node.buffer, node.indices, False, *place)
+                    yield _of_lanes(node.buffer, node.indices, False, place)
     if isinstance(stmt, st.BufferStore):
-        yield Access(stmt.buffer, stmt.indices, True, *place)
+        yield _of_lanes(stmt.buffer, stmt.indices, True, place)
+
+
+def _of_lanes(buffer: Buffer, indices: tuple[PrimExpr, ...], is_store: bool, place: _Place) -> Access:
+    scalars, lanes = by_lane(buffer, indices)
+    return Access(buffer, scalars, is_store, *place._replace(loops={**place.loops, **lanes}))
 
 
 def _of_regions(block: Any, place: _Place) -> Iterator[Access]:

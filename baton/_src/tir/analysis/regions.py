@@ -14,9 +14,10 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
+from baton._src.tir.analysis.vector_rows import by_lane
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, Call, IntImm, Let, Var, literal
+from baton._src.tir.expr import BufferLoad, Call, IntImm, Let, Ramp, Var, literal
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.stmt import (
     Allocate,
@@ -119,10 +120,11 @@ def point_regions(body: Stmt, views: Iterable[MatchBufferRegion] = ()) -> tuple[
     memory: set[Var] = set()
     for item in post_order(body):
         match item:
-            case BufferLoad():
-                reads.setdefault(item.buffer, []).append(item.indices)
-            case BufferStore():
-                writes.setdefault(item.buffer, []).append(item.indices)
+            case BufferLoad() | BufferStore():
+                indices, lanes = by_lane(item.buffer, item.indices)
+                inner.update(lanes)
+                found = reads if isinstance(item, BufferLoad) else writes
+                found.setdefault(item.buffer, []).append(indices)
             case For():
                 inner[item.loop_var] = Range(item.min, item.extent)
             case LetStmt() | Let():
@@ -215,9 +217,16 @@ def _place_behind(
         source = sources[buffer]
         starts = [part.min for part in source.region]
         kept = len(starts) - len(indices)
-        indices = (*starts[:kept], *(operators.add(start, index) for start, index in zip(starts[kept:], indices)))
+        indices = (*starts[:kept], *(_moved(index, start) for start, index in zip(starts[kept:], indices)))
         buffer = source.buffer
     return buffer, indices
+
+
+def _moved(index: PrimExpr, start: PrimExpr) -> PrimExpr:
+    """An index counted from elsewhere; a ramp stays one."""
+    if isinstance(index, Ramp):
+        return Ramp(operators.add(start, index.base), index.stride, index.lanes)
+    return operators.add(start, index)
 
 
 def _cover_all(points: Points, inner: dict[Var, Range], hidden: set[Buffer]) -> list[BufferRegion]:
@@ -239,8 +248,6 @@ def _cover(dim: PrimExpr, indices: list[PrimExpr], inner: dict[Var, Range]) -> R
     depends = bool(inner) and any(n in inner for n in parts)
     if not depends and all(i is first or structural_equal(i, first) for i in indices[1:]):
         return Range(first, literal(1, first.dtype))
-    if any(i.dtype.lanes > 1 for i in indices):
-        return whole
     covered: IntSet | None = None
     for index in indices:
         covered = eval_set(index, inner) if covered is None else covered.union(eval_set(index, inner))

@@ -11,6 +11,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.vector_rows import by_lane, runs_past_row
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
 from baton._src.tir.buffer import Buffer, BufferRegion
@@ -21,7 +22,10 @@ from baton._src.values.dtype import INT64
 
 def stored(block: st.Block, store: st.BufferStore) -> list[Range]:
     """The range of each index of a block's store; refused if it may skip elements."""
-    return _reached(block, store.buffer, store.indices, {})
+    indices, lanes = by_lane(store.buffer, store.indices)
+    if runs_past_row(store.buffer, store.indices):
+        raise _leaves_out(block, store.buffer)
+    return _reached(block, store.buffer, indices, lanes)
 
 
 def stored_boxes(block: st.Block, region: BufferRegion) -> list[Range]:
@@ -35,9 +39,13 @@ def _reached(block: st.Block, buffer: Buffer, indices: Sequence[PrimExpr], insid
     found = detect_iter_map(indices, {axis.var: domain(axis) for axis in block.iter_vars} | inside)
     pieces = [piece for index in found.indices for piece in index.args]
     if found.errors or not all(ops.is_const(piece.scale, 1) for piece in pieces):
-        raise refuse(f"block {block.name_hint} may leave out elements of {buffer.name}")
+        raise _leaves_out(block, buffer)
     one = literal(1, INT64)
     return [Range(index.base, index.args[0].extent if index.args else one) for index in found.indices]
+
+
+def _leaves_out(block: st.Block, buffer: Buffer) -> Exception:
+    return refuse(f"block {block.name_hint} may leave out elements of {buffer.name}")
 
 
 def require_within(axis: IterVar, name: str, whole: Range, producer: st.Block) -> None:

@@ -44,6 +44,8 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
     new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
 
     def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        if any(index.dtype.lanes > 1 for index in indices):
+            raise refuse(f"{buffer.name} is read or written by vectors: its layout cannot be changed")
         found = index_map.map_indices(indices)
         return tuple(ops.cast(d.dtype, i) for d, i in zip(shape, found))
 
