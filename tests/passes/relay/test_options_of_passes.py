@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from baton import ir, relay
+from baton._src.support.diagnostics import DiagnosticError
 from baton.relay import transform
 from baton.relay.dataflow_pattern import is_op, wildcard
 
@@ -48,3 +49,16 @@ def test_layouts_by_iterators() -> None:
 def test_operands_by_iterators() -> None:
     x = relay.var("x", shape=(2,))
     assert len(relay.concatenate((part for part in (x, x)), 0).args[0].fields) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: transform.ConvertLayout({"nn.conv2d": []}), "there is no layout for nn.conv2d"),
+        (lambda: transform.MergeComposite([("a.b",)])(relay.fromtext(TWO)), r"an entry of a pattern table is \(name"),
+        (lambda: relay.build_module.bind_params_by_name(relay.var("x"), {}), "parameters of a function are bound"),
+    ],
+)
+def test_slips_are_named(wrong: Any, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        wrong()

@@ -21,6 +21,8 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     A tensor that contradicts a parameter's declared shape or dtype is an error (`params-mismatch`), and so is a name
     that several parameters have.
     """
+    if not isinstance(func, Function):
+        raise fail("api", f"parameters of a function are bound, not of a {type(func).__name__}", kind=TypeError)
     found = {}
     count = Counter(param.name_hint for param in func.params)
     for param in func.params:

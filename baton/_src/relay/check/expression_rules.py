@@ -265,8 +265,8 @@ def _project(args: tuple[Any, ...], num_inputs: int, index: int, reporter: Any) 
 
 
 def place_of(used: Any, user: Any) -> Span | None:
-    """Where `used` stands in `user`. A variable's span is that of its binder, so its uses have their users'."""
-    span: Span | None = user.span if isinstance(used, Var) else used.span or user.span
+    """Where `used` stands in `user`. A name's span is that of its definition, so its uses have their users'."""
+    span: Span | None = user.span if isinstance(used, (Var, GlobalVar, Constructor, Op)) else used.span or user.span
     return span
 
 

@@ -24,6 +24,7 @@ from baton._src.relay.nodes import Call, Function, Let, Tuple, TupleGetItem
 from baton._src.relay.pattern_rewrite import partition
 from baton._src.relay.scopes import Scopes
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
@@ -38,7 +39,12 @@ class MergeComposite(RelayFunctionPass):
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         body = function.body
-        for name, pattern, *check in self.pattern_table:
+        for entry in self.pattern_table:
+            if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):
+                raise fail(
+                    "api", f"an entry of a pattern table is (name, pattern) or (name, pattern, check): {entry!r}"
+                )
+            name, pattern, *check = entry
             accepts = check[0] if check and check[0] is not None else _always
             body = partition(pattern, body, {"Composite": name}, accepts)
         return function if body is function.body else function.with_fields(body=body)

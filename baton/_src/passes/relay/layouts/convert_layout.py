@@ -107,6 +107,8 @@ class ConvertLayout(RelayFunctionPass):
             if isinstance(layouts, str):
                 raise fail("api", f"the layouts of {name} are a list, not {layouts!r}", help=f"write [{layouts!r}]")
             wanted[name] = tuple(layouts)
+            if not wanted[name]:
+                raise fail("api", f"there is no layout for {name}", help="write ['NHWC'], or leave the operator out")
             for layout in wanted[name]:
                 if layout != "default":
                     parse_layout(layout)
