@@ -173,3 +173,71 @@ def test_elementwise_functions_of_scalars() -> None:
     assert tvm.ir.structural_equal(topi.divide(n, 2), tir.truncdiv(n, 2))
     assert topi.multiply(n, 0.5).dtype == "float32"
     assert topi.greater(n, 2).dtype == "bool"
+
+
+def test_references_of_convolutions_by_place() -> None:
+    """Guards what stands behind the padding: of one axis the dilation, which was taken for the groups; and the names
+    for groups, blocks and channels last."""
+    testing = topi.testing
+    data, kernel = numbers(1, 4, 9), numbers(6, 4, 3)
+    spread = np.zeros((6, 4, 5), "float32")
+    spread[..., ::2] = kernel
+    np.testing.assert_allclose(
+        testing.conv1d_ncw_python(data, kernel, 1, "SAME", 2), testing.conv1d_ncw_python(data, spread, 1, 2), rtol=1e-5
+    )
+    halves = [testing.conv1d_ncw_python(data[:, c : c + 2], kernel[c // 2 * 3 :][:3, :2], 2, 1, 1) for c in (0, 2)]
+    found = testing.group_conv1d_ncw_python(data, kernel[:, :2], 2, 1, 1, 2)
+    np.testing.assert_allclose(found, np.concatenate(halves, axis=1), rtol=1e-5)
+    with pytest.raises(TypeError, match="come groups, got 2"):
+        testing.conv2d_nchw_python(numbers(1, 1, 3, 3), numbers(1, 1, 3, 3), 1, 1, 1, 1)
+    image, weight = numbers(1, 4, 5, 5), numbers(4, 3, 3, 3)
+    last = testing.conv2d_transpose_nhwc_python(
+        image.transpose(0, 2, 3, 1), weight.transpose(2, 3, 1, 0), "HWOI", 2, 1, (1, 1)
+    )
+    plain = testing.conv2d_transpose_nchw_python(image, weight, 2, 1, (1, 1))
+    np.testing.assert_allclose(last, plain.transpose(0, 2, 3, 1), rtol=1e-5)
+    depthwise = numbers(4, 1, 3, 3)
+    blocks = image.reshape(1, 2, 2, 5, 5).transpose(0, 1, 3, 4, 2)
+    packed = depthwise.reshape(2, 2, 1, 1, 3, 3).transpose(0, 2, 4, 5, 3, 1)
+    found = testing.depthwise_conv2d_python_nchwc(blocks, packed, 1, "SAME")
+    plain = testing.depthwise_conv2d_python_nchw(image, depthwise, 1, 1)
+    np.testing.assert_allclose(found.transpose(0, 1, 4, 2, 3).reshape(1, 4, 5, 5), plain, rtol=1e-5)
+
+
+def test_references_of_layers() -> None:
+    """Guards them by kernels and by what is plain: batch norm of training, gradients of pools, attention, an LSTM."""
+    testing = topi.testing
+    x, gamma, beta, mean, variance = numbers(6, 3), numbers(3), numbers(3), numbers(3), np.abs(numbers(3))
+    made, moved, spread = testing.batch_norm(x, gamma, beta, mean, variance, 1, 1e-5, True, False, True, 0.25)
+    np.testing.assert_allclose(made, (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5) + beta, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(moved, 0.75 * mean + 0.25 * x.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(spread, 0.75 * variance + 0.25 * x.var(0), rtol=1e-5)
+    pooled = testing.pool_grad_nchw(numbers(1, 1, 4, 4), np.ones((1, 1, 2, 2)), (2, 2), (2, 2), (0,) * 4, "avg", False)
+    np.testing.assert_array_equal(pooled, np.full((1, 1, 4, 4), 0.25))
+    q, k, v = numbers(2, 3, 4, 5), numbers(2, 6, 2, 5), numbers(2, 6, 2, 7)
+    found = testing.attention_python(q, k, v, None, "none", "BottomRight")
+    score = np.einsum("bsnh,btnh->bnst", q, np.repeat(k, 2, axis=2)) / np.sqrt(5)
+    weights = np.exp(score) * np.tri(3, 6, 3)
+    wanted = np.einsum("bnst,btnh->bsnh", weights / weights.sum(-1, keepdims=True), np.repeat(v, 2, axis=2))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    turned = testing.attention_python(*(t.transpose(0, 2, 1, 3) for t in (q, k, v)), None, "none", "none", None, "BNSH")
+    np.testing.assert_allclose(
+        turned.transpose(0, 2, 1, 3), testing.attention_python(q, k, v, None, "none", "none"), rtol=1e-5
+    )
+    given = [numbers(5, 2, 4), numbers(12, 4), numbers(12, 2), numbers(12), None, None, None, numbers(2, 3)]
+    tensors = [None if g is None else te.placeholder(g.shape, name=f"t{n}") for n, g in enumerate(given)]
+    kernel = topi.nn.lstm(*tensors, reverse=True, weight_layout="OIFG")
+    found = run([t for t in tensors if t is not None], kernel, *(g for g in given if g is not None))
+    for one, other in zip(found, testing.lstm_python(*given, reverse=True, weight_layout="OIFG")):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_references_of_boxes_in_both_layouts() -> None:
+    testing, boxes = topi.testing, np.array([[0, 0.5, 0.5, 3, 3]], "float32")
+    image = numbers(1, 2, 5, 5)
+    first = testing.roi_align_nchw_python(image, boxes, (2, 2), 1.0, 2, 1)
+    last = testing.roi_align_nhwc_python(image.transpose(0, 2, 3, 1), boxes, (2, 2), 1.0, 2, b"max")
+    np.testing.assert_array_equal(first.transpose(0, 2, 3, 1), last)
+    compute, schedule = testing.get_conv2d_nchw_implement("llvm")
+    data, kernel = tensor(1, 2, 5, 5), tensor(3, 2, 3, 3)
+    assert schedule([compute(data, kernel, 1, 0, 1)]) is not None

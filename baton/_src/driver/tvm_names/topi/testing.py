@@ -10,54 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS as KERNELS
 from baton._src.driver.tvm_names.topi.schedules import default_schedule
+from baton._src.driver.tvm_names.topi.testing_convolutions import CONVOLUTIONS
+from baton._src.driver.tvm_names.topi.testing_layers import LAYERS
 from baton._src.driver.tvm_names.topi.testing_places import PLACES, reference
 from baton._src.ops.shape.slicing import end_of_size
-from baton._src.ops.windows import per_axis
-
-
-def _border(padding: Any, kernel: tuple[int, ...]) -> tuple[int, ...]:
-    """A border in numbers; "SAME" keeps extents for a stride of 1, the greater half in front."""
-    if padding == "VALID":
-        return (0,) * (2 * len(kernel))
-    if padding == "SAME":
-        return (*(n // 2 for n in kernel), *((n - 1) // 2 for n in kernel))
-    if isinstance(padding, (int, np.integer)):
-        return (int(padding),) * (2 * len(kernel))
-    found = tuple(int(p) for p in padding)
-    return found * 2 if len(found) == len(kernel) else found
-
-
-def _convolution(layout: str, kernel_layout: str, is_transposed: bool = False) -> Callable[..., Any]:
-    """conv2d_nchw_python(a, w, stride, padding, groups) and its like; transposed: output_padding before groups."""
-    count = sum(c in "DHW" for c in layout)
-
-    def function(a_np: Any, w_np: Any, stride: Any, padding: Any, *more: Any, **named: Any) -> Any:
-        """The convolution of its name over NumPy: (data, kernel, stride, padding, groups)."""
-        names = ("output_padding", "groups") if is_transposed else ("groups",)
-        options = {**dict(zip(names, more)), **named}
-        extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "DHW"[3 - count :])
-        border = _border(padding, extents)
-        options |= {"data_layout": layout, "kernel_layout": kernel_layout, "strides": stride, "padding": border}
-        return reference(f"nn.conv{count}d{'_transpose' if is_transposed else ''}", a_np, w_np, **options)
-
-    return function
-
-
-def depthwise_conv2d_python_nchw(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
-    """Kernel (channels, multiplier, rows, columns)."""
-    channels, multiplier, *extents = filter_np.shape
-    kernel = filter_np.reshape(channels * multiplier, 1, *extents)
-    options = {"strides": stride, "padding": _border(padding, tuple(extents)), "groups": channels}
-    return reference("nn.conv2d", input_np, kernel, **options)
-
-
-def depthwise_conv2d_python_nhwc(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
-    """Kernel (rows, columns, channels, multiplier)."""
-    found = depthwise_conv2d_python_nchw(
-        input_np.transpose(0, 3, 1, 2), filter_np.transpose(2, 3, 0, 1), stride, padding
-    )
-    return np.ascontiguousarray(found.transpose(0, 2, 3, 1))
 
 
 def dilate_python(input_np: Any, strides: Any, dilation_value: float = 0.0, out_dtype: Any = None) -> Any:
@@ -221,63 +179,23 @@ def space_to_depth_python(data: Any, block_size: int) -> Any:
     return reference("nn.space_to_depth", data, block_size=block_size)
 
 
-def roi_align_nchw_python(
-    a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
-) -> Any:
-    """Means or maxima of the bins of boxes."""
-    kind = mode.decode() if isinstance(mode, bytes) else mode
-    options = {"pooled_size": pooled_size, "spatial_scale": spatial_scale, "sample_ratio": sample_ratio}
-    return reference("vision.roi_align", a_np, rois_np, mode=kind, **options)
+def _roi_align(layout: str) -> Callable[..., Any]:
+    """roi_align_nchw_python(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode)"""
+
+    def function(
+        a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
+    ) -> Any:
+        """Means (`mode`: avg, 0) or maxima (max, 1) of the bins of boxes."""
+        kind = {b"avg": "avg", b"max": "max", 0: "avg", 1: "max"}.get(mode, mode)
+        options = {"pooled_size": pooled_size, "spatial_scale": spatial_scale, "sample_ratio": sample_ratio}
+        return reference("vision.roi_align", a_np, rois_np, mode=kind, layout=layout, **options)
+
+    return function
 
 
 def roi_pool_nchw_python(a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float) -> Any:
     """Maxima of the bins of boxes."""
     return reference("vision.roi_pool", a_np, rois_np, pooled_size=pooled_size, spatial_scale=spatial_scale)
-
-
-def correlation_nchw_python(
-    data1: Any,
-    data2: Any,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: Any,
-    is_multiply: bool,
-) -> Any:
-    """The correlation of patches of two images."""
-    options = {"kernel_size": kernel_size, "max_displacement": max_displacement, "stride1": stride1}
-    options |= {"stride2": stride2, "padding": padding, "is_multiply": is_multiply}
-    return reference("nn.correlation", data1, data2, **options)
-
-
-def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
-    def function(
-        a_np: Any,
-        offset_np: Any,
-        w_np: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        deformable_groups: int,
-        groups: int,
-    ) -> Any:
-        """The deformable convolution over NumPy, in the layout of its name."""
-        extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "HW")
-        options = {"strides": stride, "padding": _border(padding, extents), "dilation": dilation, "groups": groups}
-        options |= {"data_layout": layout, "kernel_layout": kernel_layout, "deformable_groups": deformable_groups}
-        return reference("nn.deformable_conv2d", a_np, offset_np, w_np, **options)
-
-    return function
-
-
-def conv2d_backward_weight_nchw_python(
-    dy_np: Any, x_np: Any, kernel_size: Any, stride: Any, padding: Any, groups: int = 1, channels: Any = None
-) -> Any:
-    """The gradient of a convolution towards its kernel."""
-    size = per_axis(kernel_size, 2, "kernel_size")
-    options = {"kernel_size": size, "strides": stride, "padding": _border(padding, size), "groups": groups}
-    return reference("nn.conv2d_backward_weight", dy_np, x_np, **options)
 
 
 def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: Any) -> Any:
@@ -290,37 +208,27 @@ def _schedule_getter(target: Any = None) -> Callable[..., Any]:
     return default_schedule
 
 
-_LAYOUTS = {
-    "conv1d_ncw_python": ("NCW", "OIW"),
-    "conv2d_nchw_python": ("NCHW", "OIHW"),
-    "conv2d_nhwc_python": ("NHWC", "HWIO"),
-    "conv2d_hwcn_python": ("HWCN", "HWIO"),
-    "conv3d_ncdhw_python": ("NCDHW", "OIDHW"),
-    "conv3d_ndhwc_python": ("NDHWC", "DHWIO"),
-}
-_TRANSPOSED = {
-    "conv1d_transpose_ncw_python": ("NCW", "IOW"),
-    "conv2d_transpose_nchw_python": ("NCHW", "IOHW"),
-    "conv3d_transpose_ncdhw_python": ("NCDHW", "IODHW"),
-}
+def _conv2d_nchw_implement(target: Any = None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The computation of a convolution and its schedule, for every target the same."""
+    return KERNELS["nn.conv2d_nchw"], default_schedule
+
+
 _WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(depthwise_conv2d_python_nchw, depthwise_conv2d_python_nhwc, dilate_python, softmax_python, log_softmax_python),
-    *(lrn_python, l2_normalize_python, layer_norm_python, instance_norm_python, group_norm_python, rms_norm_python),
-    *(adaptive_pool, poolnd_python, batch_matmul, dense, strided_slice_python, strided_set_python, gather_python),
-    *(gather_nd_python, one_hot, sequence_mask, reorg_python, depth_to_space_python, space_to_depth_python),
-    *(roi_align_nchw_python, roi_pool_nchw_python, correlation_nchw_python, conv2d_backward_weight_nchw_python),
-    *(searchsorted_ref,),
+    *(dilate_python, softmax_python, log_softmax_python, lrn_python, l2_normalize_python, layer_norm_python),
+    *(instance_norm_python, group_norm_python, rms_norm_python, adaptive_pool, poolnd_python, batch_matmul, dense),
+    *(strided_slice_python, strided_set_python, gather_python, gather_nd_python, one_hot, sequence_mask),
+    *(reorg_python, depth_to_space_python, space_to_depth_python, roi_pool_nchw_python, searchsorted_ref),
 )
 
 
 def numpy_functions() -> Mapping[str, Any]:
     """All of them, by name; schedules for tests of targets too."""
     return {
-        **{name: _convolution(*layouts) for name, layouts in _LAYOUTS.items()},
-        **{name: _convolution(*layouts, is_transposed=True) for name, layouts in _TRANSPOSED.items()},
-        "deformable_conv2d_nchw_python": _deformable("NCHW", "OIHW"),
-        "deformable_conv2d_nhwc_python": _deformable("NHWC", "HWIO"),
+        **CONVOLUTIONS,
+        **LAYERS,
         **{function.__name__: function for function in _WRITTEN},
+        **{f"roi_align_{layout.lower()}_python": _roi_align(layout) for layout in ("NCHW", "NHWC")},
         **PLACES,
+        "get_conv2d_nchw_implement": _conv2d_nchw_implement,
         **{f"get_{kind}_schedule": _schedule_getter for kind in ("injective", "broadcast", "elemwise", "reduce")},
     }
