@@ -198,3 +198,42 @@ def test_a_tuple_is_no_array() -> None:
     model = compile_model(relax.Function([items], relax.TupleGetItem(items, 0)))
     with pytest.raises(DiagnosticError, match=r"input items is of no known dtype\n.*VirtualMachine takes tuples"):
         model((images(1)[0], images(1)[0]))
+
+
+NESTED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tuple(
+        R.Tuple(R.Tensor(("n",), "float32"), R.Tensor((), "float32")), R.Shape(["n"]), R.Prim("float32"), R.Tuple
+    ):
+        n = T.int64()
+        a = R.exp(x)
+        b = R.sum(a)
+        return ((a, b), R.shape([n]), R.prim_value(T.float32(0.5)), R.tuple())
+"""
+
+
+def test_outputs_are_told_one_by_one_as_runs_give_them() -> None:
+    """A tuple in the result was one output of no known kind, and those after it had one another's names."""
+    model = compile_model(script.from_source(NESTED))
+    told = ["float32[n]", "float32[]", "int64[1]", "float32[]"]
+    assert [str(output) for output in model.outputs] == [f"output_{n}: {kind}" for n, kind in enumerate(told)]
+    found = model(np.zeros(3, "float32"))
+    assert [(str(array.dtype), array.shape) for array in found] == [
+        ("float32", (3,)),
+        ("float32", ()),
+        ("int64", (1,)),
+        ("float32", ()),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["module", "function", "file"])
+def test_shapes_are_for_models_that_leave_them_open(kind: str, tmp_path: Path) -> None:
+    """They were ignored, wrong ones too."""
+    module = script.from_source(NESTED)
+    path = tmp_path / "nested.py"
+    path.write_text("from tvm.script import ir as I, relax as R, tir as T\n" + NESTED)
+    model = {"module": module, "function": module["main"], "file": path}[kind]
+    with pytest.raises(DiagnosticError, match="shapes are for ONNX models"):
+        compile_model(model, shapes={"x": (4,)})

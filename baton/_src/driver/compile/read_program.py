@@ -18,7 +18,7 @@ from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.module import IRModule
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.convert import from_host, to_numpy
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -47,6 +47,8 @@ def read_program(
         return _read_file(Path(model), shapes, given)
     if isinstance(model, (bytes, bytearray)):  # of an ONNX file: no other kind of model is given so
         return _from_onnx(model, shapes, given)
+    if shapes and isinstance(model, (IRModule, relax.Function, relay.Function)):
+        raise _declared()
     if isinstance(model, IRModule):
         return as_relax(model), given
     if isinstance(model, relax.Function):
@@ -63,6 +65,12 @@ def read_program(
         help="give a path, an IRModule, a relay.Function, a relax.Function, an ONNX ModelProto or its bytes, or the "
         "ExportedProgram that torch.export.export makes of a PyTorch module",
     )
+
+
+def _declared() -> DiagnosticError:
+    """The error of shapes that are given for what declares its own."""
+    help = "Relax: bind sizes by function.bind_symbolic_vars({name: size}); Relay: declare the parameters so"
+    return fail("api", "shapes are for ONNX models: the parameters of this program declare theirs", help=help)
 
 
 def _from_onnx(model: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
@@ -102,9 +110,9 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
             help="export the model: torch.export.save(torch.export.export(module, inputs), 'model.pt2')",
         )
     if suffix in (".relay", ".rly"):
-        return as_relax(import_module(_TEXTS).read_relay(path)), params
+        return read_program(import_module(_TEXTS).read_relay(path), shapes, params)
     if suffix == ".py":
-        return read_program(import_module(_TEXTS).read_script(path), params=params)
+        return read_program(import_module(_TEXTS).read_script(path), shapes, params)
     if is_zipfile(path):
         message = f"{path} is an artifact or another archive, not a model that can be compiled"
         raise fail("model-kind", message, help="baton run and baton.load take artifacts; give the model it was made of")

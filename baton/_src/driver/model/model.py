@@ -27,6 +27,7 @@ from baton._src.runtime.timing import Record
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.string_table import StringTable, using_strings
 from baton._src.values.tensor import AnyArray, NDArray
@@ -277,5 +278,11 @@ def _flat(result: Any) -> list[AnyArray]:
         if isinstance(item, tuple) and not isinstance(item, ShapeTuple):
             work.extend(reversed(item))
         else:
-            found.append(item.data if isinstance(item, NDArray) else np.asarray(item))
+            found.append(item.data if isinstance(item, NDArray) else np.asarray(item, _dtype_of(item)))
     return found
+
+
+def _dtype_of(value: Any) -> Any:
+    """That of a scalar; None for NumPy to choose."""
+    own = prim_dtype(value)
+    return None if own is None else own.numpy

@@ -8,7 +8,13 @@ from baton._src.ir.module import IRModule
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Function, ShapeExpr
-from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from baton._src.runtime.dim_expr import format_dim
 from baton._src.tir.expr import IntImm
 from baton._src.values.meaning import PLAIN, Meaning
@@ -39,10 +45,27 @@ def _inputs(function: Function) -> list[list[Any]]:
 
 
 def _outputs(function: Function) -> list[list[Any]]:
-    info = function.ret_struct_info
-    fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    """Tuples opened, as a model's results are; shapes and scalars are arrays there."""
+    fields: list[StructInfo | None] = []
+    todo: list[StructInfo | None] = [function.ret_struct_info]
+    while todo:
+        info = todo.pop()
+        if isinstance(info, TupleStructInfo):
+            todo.extend(reversed(info.fields))
+        else:
+            fields.append(info)
     names = function.attrs.get("output_names") or [f"output_{i}" for i in range(len(fields))]
-    return [_spec(str(name), field) for name, field in zip(names, fields)]
+    return [_output(str(name), field) for name, field in zip(names, fields)]
+
+
+def _output(name: str, info: StructInfo | None) -> list[Any]:
+    match info:
+        case ShapeStructInfo(ndim=count):
+            return [name, "int64", [count if count >= 0 else "?"]]
+        case PrimStructInfo(dtype=dtype):
+            return [name, str(dtype), []]
+        case _:
+            return _spec(name, info)
 
 
 def _spec(name: str, info: StructInfo | None) -> list[Any]:
