@@ -214,8 +214,9 @@ class TensorSlice(Unlisted, Operators):
 
     @staticmethod
     def build(name: str, *operands: Any) -> Any:
+        """What arithmetic builds of it: the error that indices are missing."""
         part = next(operand for operand in operands if isinstance(operand, TensorSlice))
-        return part.tensor(*part.indices)  # raises: too few indices
+        return part.tensor(*part.indices)
 
     def __getitem__(self, indices: Any) -> Any:
         found = self.indices + (tuple(indices) if isinstance(indices, (tuple, list)) else (indices,))

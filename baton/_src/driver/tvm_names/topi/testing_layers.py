@@ -70,10 +70,10 @@ def attention_python(
         raise fail("topi", f"there is no mask {causal!r}", help="none, TopLeft or BottomRight", kind=ValueError)
     query, key, value = (x.transpose([layout.index(letter) for letter in "BSNH"]) for x in (q, k, v))
     key, value = (np.repeat(x, query.shape[2] // x.shape[2], axis=2) for x in (key, value))
-    options = {"scale": None if qk_scale == "none" else float(qk_scale), "window_size": window_size}
-    options["causal_mask"] = None if causal == "none" else causal
-    named = ("nn.attention", query, key, value) if bias is None else ("nn.attention_bias", query, key, value, bias)
-    return reference(*named, **options).transpose(["BSNH".index(letter) for letter in layout])
+    scale, mask = None if qk_scale == "none" else float(qk_scale), None if causal == "none" else causal
+    name, more = ("nn.attention", ()) if bias is None else ("nn.attention_bias", (bias,))
+    found = reference(name, query, key, value, *more, scale=scale, causal_mask=mask, window_size=window_size)
+    return found.transpose(["BSNH".index(letter) for letter in layout])
 
 
 def lstm_python(
