@@ -11,6 +11,7 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, tile_shape
 from baton._src.lower.kernel_schedules.schedule import decide
@@ -152,6 +153,35 @@ def test_each_thread_has_a_part_of_the_map(data: tuple[Any, ...], kernel: tuple[
     _, points, lines = tile_shape(found[1], WIDE_THREADS)
     assert parts_of_map(found[1], points, lines, WIDE_THREADS) == parts
     check(data, kernel, THREADS, padding=padding, **BLOCKED)
+
+
+OLD_THREADS = Target("llvm -mcpu=haswell -num-cores=2")
+
+
+@pytest.mark.parametrize(
+    ("data", "kernel", "count", "geometry"),
+    [
+        ((1, 64, 11, 9, 8), (16, 64, 1, 1, 8, 8), 4, {}),
+        ((3, 64, 17, 13, 8), (16, 64, 1, 1, 8, 8), 4, {"strides": 2}),
+        ((TirVar("n", "int64"), 12, 7, 14, 8), (16, 12, 3, 3, 8, 8), 6, {"padding": 1}),
+        ((1, 32, 17, 14, 8), (32, 16, 3, 3, 8, 8), 8, {"padding": 1, "strides": 2, "groups": 2}),
+        ((1, 8, 7, 14, 8), (16, 8, 1, 1, 8, 8), 1, {}),
+        ((1, 64, 7, 14, 8), (2, 64, 1, 1, 8, 8), 1, {}),
+        ((1, 64, 1, 9, 8), (16, 64, 1, 1, 8, 8), 1, {}),
+    ],
+)
+def test_chunks_of_channels(data: Any, kernel: tuple[int, ...], count: int, geometry: dict[str, Any]) -> None:
+    """Sums that wait for the next chunk, over one row and several; not where weights fit in a cache, or threads and
+    tiles are too few."""
+    _, func = convolution(data, kernel, **_eights(), **geometry)
+    found = read_conv(func)
+    assert not isinstance(found, Declined)
+    conv = found[1]
+    shape = tile_shape(conv, OLD_THREADS)
+    images = conv.anchored.stage.spatial[0].size or 1
+    chunks = Chunks.of(conv, shape, images * (conv.blocks.size or 1) // shape[0], OLD_THREADS)
+    assert (chunks.count if chunks else 1) == count
+    check(data, kernel, OLD_THREADS if HOST.vector_bits >= 256 else HOST, batch=3, **_eights(), **geometry)
 
 
 def test_images_pass_by_weights_that_no_cache_holds() -> None:

@@ -17,11 +17,13 @@ Windows of one tap over whole rows (1x1) are products of matrices: their points 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.blocked.borders import Border, band_copied, border_of, maps_copied
+from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.results_ahead import result_prefetches, results_are_far
 from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, row_taps, tile_shape
@@ -36,6 +38,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
     index_var,
     loop,
+    nest,
     parallel_rows,
     product,
     sequence,
@@ -93,11 +96,19 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     dot, far = _dot(conv, target), results_are_far(conv, target)
     taps = row_taps(conv, target)
     place = Place(ops.multiply(group.var, i64(count)), count, None, taps=taps, dot=dot, turns=turns, far=far)
+    tasks = (stage.spatial[0].size or 1) * (conv.blocks.size or 1) // count * parts
+    chunks = None if wait else Chunks.of(conv, (count, points, lines), tasks, target)
+    if chunks is not None:
+        conv, place = chunks.part_of(conv), replace(place, chunks=chunks)
     across, body, size = _across(conv, tiles_of(conv.columns, points), place, lines)
     outer = [group, stage.spatial[0], across] if wait else [stage.spatial[0], group, across]
     if parts > 1:
         part, inside, body = _cut(across, body, parts)
         outer = [stage.spatial[0], part, group, inside]
+    if chunks is not None:
+        *outer, tiles = outer
+        body = allocated(chunks.sums, loop(chunks.var, chunks.count, nest([tiles], body)))
+        size = ops.multiply(size, as_int64(tiles.extent))
     lanes = max(2, target.lanes(32))
     work = product([a.extent for a in stage.reduce])
     if conv.is_depthwise:
@@ -219,6 +230,32 @@ def _tile(conv: BlockedConv, tile: Tile, place: Place, start: PrimExpr) -> st.St
 
     every = (0, place.rows), (0, tile.points)
     ahead = [each_sum(conv, place, *every, prefetches, whole=True)] if place.far else []
-    written = each_sum(conv, place, *every, store)
+    begun, written = acc.each(lambda row, lane: init), each_sum(conv, place, *every, store)
+    if place.chunks is not None:
+        resumed, left = (each_sum(conv, place, *every, kept) for kept in _kept_sums(place, tile, acc, start))
+        begun = st.IfThenElse(place.chunks.is_first, begun, resumed)
+        written = st.IfThenElse(place.chunks.is_last, written, left)
     taps = window_sums(conv, tile, acc, place, start)
-    return allocated(acc.buffer, sequence(*ahead, acc.each(lambda row, lane: init), taps, written))
+    return allocated(acc.buffer, sequence(*ahead, begun, taps, written))
+
+
+def _kept_sums(
+    place: Place, tile: Tile, acc: Accumulators, start: PrimExpr
+) -> tuple[Callable[[Point], st.Stmt], Callable[[Point], st.Stmt]]:
+    """What takes up a sum where the chunk of channels before left it, and what leaves it to the next."""
+    chunks = place.chunks
+    assert chunks is not None
+
+    def where(at: Point) -> tuple[PrimExpr, ...]:
+        row = None if place.row is None else ops.add(place.row, at.row)
+        return chunks.place(at.block, row, ops.add(start, at.point), at.lane)
+
+    def resumed(at: Point) -> st.Stmt:
+        return st.BufferStore(
+            acc.buffer, tir.BufferLoad(chunks.sums, where(at)), (acc.at(place.sum_of(tile, at), at.lane),)
+        )
+
+    def left(at: Point) -> st.Stmt:
+        return st.BufferStore(chunks.sums, acc.load(place.sum_of(tile, at), at.lane), where(at))
+
+    return resumed, left

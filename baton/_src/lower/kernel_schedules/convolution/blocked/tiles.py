@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import Dot
@@ -38,16 +39,25 @@ def widths_of(most: int) -> list[int]:
     return [most, *(1 << n for n in reversed(range(most.bit_length() - 1)))]
 
 
+def evenly(size: int, most: int) -> list[int]:
+    """As few parts of at most `most` as make up `size`, the larger ones first: none is larger by more than one."""
+    parts = -(-size // most)
+    least, larger = divmod(size, parts)
+    return [least + 1] * larger + [least] * (parts - larger)
+
+
 def tiles_of(window: Window, most: int) -> list[Tile]:
-    """The output row divided into tiles of at most `most` points, with equal adjacent ones merged into one entry."""
+    """The output row divided evenly into tiles of at most `most` points, with equal adjacent ones merged into one
+    entry.
+    """
     size = window.axis.size
     if size is None:
         return _of_unknown_row(window, most)
-    cuts = [(start, min(most, size - start)) for start in range(0, size, most)]
-    every = []
-    for start, points in cuts:
+    every, start = [], 0
+    for points in evenly(size, most):
         seen = tuple(window.points(r, start, points) for r in range(window.taps))
         every.append(Tile(i64(start), points, seen, i64(1)))
+        start += points
     alike = [list(run) for _, run in groupby(every, key=lambda t: (t.points, t.seen))]
     return [replace(run[0], repeats=i64(len(run))) for run in alike]
 
@@ -101,7 +111,7 @@ class Turns:
 
     def number(self, row: PrimExpr | None, start: PrimExpr) -> PrimExpr:
         """Of the tile that begins at `row` and `start`."""
-        at = ops.floordiv(start, i64(self.points))
+        at = ops.floordiv(ops.add(start, i64(self.points - 1)), i64(self.points))  # the later tiles may be smaller
         if row is not None:
             at = ops.add(ops.multiply(ops.floordiv(row, i64(self.lines)), i64(self.across)), at)
         if self.image is not None:
@@ -113,7 +123,8 @@ class Turns:
 class Place:
     """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
     of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words; `turns` numbers
-    the tiles that read the same weights; `far`: the result is in no cache (`results_ahead`).
+    the tiles that read the same weights; `far`: the result is in no cache (`results_ahead`); `chunks`: of the channels,
+    if a tile adds up those of one.
     """
 
     block: PrimExpr
@@ -124,6 +135,7 @@ class Place:
     dot: Dot | None = None
     turns: Turns | None = None
     far: bool = False
+    chunks: Chunks | None = None
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
         """The index of a sum in the tile."""
