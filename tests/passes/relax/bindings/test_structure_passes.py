@@ -454,3 +454,52 @@ class Module:
         after = check(step, before, *arrays((4,)), np.array(chosen))
     blocks = [n for n in post_order(after["main"]) if isinstance(n, DataflowBlock)]
     assert [[b.var.name_hint for b in block.bindings] for block in blocks] == [["q", "p", "r"], ["b", "a", "o"]]
+
+
+NESTED = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def main_k(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.exp(x)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((2,), "float32"):
+        @R.function
+        def a(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            @R.function
+            def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.add(z, x)
+            return inner(y)
+        @R.function
+        def b(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            R.func_attr({"global_symbol": "%s"})
+            @R.function
+            def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.multiply(z, y)
+            return inner(y)
+        if c:
+            @R.function
+            def k(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.sin(y)
+            r = k(a(x))
+        else:
+            @R.function
+            def k(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.cos(y)
+            r = k(b(Module.main_k(x)))
+        return r
+"""
+
+
+def test_lifted_functions_have_tvms_names() -> None:
+    """A symbol of their own, else the outermost name and theirs, else all names on the way, else with a number."""
+    before = from_source(NESTED % "public")
+    after = LambdaLift()(before)
+    lifted = {v.name_hint for v in after.functions} - {"main", "main_k"}
+    assert lifted == {"main_a", "main_a_inner", "main_b_inner", "public", "main_k_0", "main_k_1"}
+    assert after["public"].attrs["global_symbol"] == "public"
+    for chosen in (True, False):
+        check(LambdaLift(), before, *arrays((2,)), np.array(chosen))
+    with pytest.raises(DiagnosticError, match="has the global_symbol 'main_k'"):
+        LambdaLift()(from_source(NESTED % "main_k"))

@@ -8,7 +8,7 @@
 
 The free variables of an inner function become trailing parameters; shape variables that no parameter determines are
 captured as a shape. A function without free variables is replaced by its new name. Where a closure is used as a value,
-a match_cast restores its type. Recursion is kept: a lifted function calls itself by its new name.
+a match_cast restores its type. Recursion is kept: a lifted function calls itself by its new name (`lifted_names`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.bindings.lifted_names import lifted_names
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.check.erase import substitute_holders, without_holders
 from baton._src.relax.check.signatures import function_info
@@ -59,6 +60,7 @@ class LambdaLift(Pass):
 class _Lifter(ModuleRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
+        self.names = lifted_names(module)
         self.closures: dict[Var, Var] = {}
         """For each variable of a lifted function with free variables, the variable of its closure."""
         self.symbols: list[set[TirVar]] = []
@@ -78,7 +80,7 @@ class _Lifter(ModuleRewriter):
             super().visit_binding(binding)
 
     def _lift(self, var: Var, function: Function) -> None:
-        name = self.unique_var(f"{self.at.name_hint}_{var.name_hint}")
+        name = GlobalVar(self.names[self.at, var])
         captured = [v for v in free_vars(function) if v is not var]
         symbols = _unshown(function, captured, set().union(*self.symbols))
         arguments: list[Any] = [*captured, *((ShapeExpr(symbols),) if symbols else ())]
@@ -148,10 +150,9 @@ def _with_captures(
             start += [VarBinding(held, made), MatchCast(itself, held, function_info(function))]
             value = itself
         body = substitute(body, {var: value}, notes=False)
-    attrs = {k: v for k, v in function.attrs.items() if k != "global_symbol"}
     ret = None if function.ret_struct_info is None else substitute_holders(function.ret_struct_info, values)
     lifted = function.with_fields(
-        params=(*params, *extra), body=_begun_with(start, body), ret_struct_info=ret, attrs=attrs, struct_info_=None
+        params=(*params, *extra), body=_begun_with(start, body), ret_struct_info=ret, struct_info_=None
     )
     lifted = _without_strange_holders(lifted)
     known = {n for n in post_order(lifted, notes=True) if isinstance(n, TirVar)}
