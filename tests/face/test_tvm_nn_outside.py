@@ -24,6 +24,21 @@ class Net(nn.Module):
         return self.rest(self.up(x))
 
 
+class Remembers(nn.Module):
+    """Keeps scaled rows from one call to the next."""
+
+    def __init__(self) -> None:
+        self.scale = nn.Parameter((2,), "float32")
+        self.rows = nn.KVCache(2, [2])
+
+    def forward(self, x: Any, t: Any) -> Any:
+        self.rows.append(x * self.scale)
+        return self.rows.view(t[1]) + t[0]
+
+    def plain(self, x: Any) -> Any:
+        return x * self.scale
+
+
 def filled() -> Net:
     net = Net()
     for _, parameter in net.named_parameters():
@@ -40,6 +55,22 @@ def test_jit_gives_a_machine_and_functions_of_torch() -> None:
     found = filled().jit(SPEC, debug=True)["forward"](torch.ones(2, 4))
     assert isinstance(found, torch.Tensor)
     assert found.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+@pytest.mark.parametrize("mode", ["plain", "packed"])
+def test_jit_passes_parameters_and_effects_as_the_spec_says(mode: str) -> None:
+    """Packed ones were given one by one, and numbers within tuples as numbers: the methods refused both."""
+    torch = pytest.importorskip("torch")
+    net = Remembers()
+    net.scale.data = np.full((2,), 3, "float32")
+    modes = {"param_mode": mode, "effect_mode": mode}
+    taken = {"x": nn.spec.Tensor([1, 2], "float32"), "t": nn.spec.Tuple("t", [nn.spec.Tensor([2], "float32"), int])}
+    plain = {"x": nn.spec.Tensor([1, 2], "float32"), "$": {"param_mode": mode, "effect_mode": "none"}}
+    methods = net.jit({"forward": {**taken, "$": modes}, "plain": plain})
+    one = torch.ones(1, 2)
+    assert methods["forward"](one, (torch.ones(2), 1)).tolist() == [[4, 4]]
+    assert methods["forward"](one * 2, (torch.zeros(2), 2)).tolist() == [[3, 3], [6, 6]]
+    assert methods["plain"](one).tolist() == [[3, 3]]
 
 
 def test_jit_says_what_it_lacks() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.driver.relax.build import relax_build
@@ -52,14 +52,29 @@ class TorchModule:
             if len(args) != len(method.arg_names):
                 message = f"{method_name} takes {len(method.arg_names)} arguments, got {len(args)}"
                 raise fail("nn-jit", message, kind=TypeError)
-            given = [ShapeTuple([a]) if isinstance(s, specs.Int) else a for a, s in zip(args, method.arg_specs)]
-            if self.effects is None:
-                return as_torch(self.vm[method_name](*given, *self.params))
-            result, self.effects = self.vm[method_name](*given, *self.effects, *self.params)
+            given = [_given(a, s) for a, s in zip(args, method.arg_specs)]
+            effects, params = _passed(self.effects, method.effect_mode), _passed(self.params, method.param_mode)
+            result = self.vm[method_name](*given, *effects, *params)
+            if effects:
+                result, self.effects = result
             return as_torch(result)
 
         call.__name__ = method_name
         return call
+
+
+def _given(value: Any, spec: Any) -> Any:
+    """An argument as the compiled method takes it."""
+    if isinstance(spec, specs.Tuple):
+        return tuple(map(_given, value, spec.elements))
+    return ShapeTuple([value]) if isinstance(spec, specs.Int) else value
+
+
+def _passed(values: Sequence[Any] | None, mode: str) -> list[Any]:
+    """Effects or parameters as arguments; none if there are none."""
+    if not values or mode == "none":
+        return []
+    return [tuple(values)] if mode == "packed" else list(values)
 
 
 def as_torch(value: Any) -> Any:
