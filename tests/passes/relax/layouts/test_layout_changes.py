@@ -170,6 +170,7 @@ def test_none_stands_for_no_transform_or_separator_of_any_tensor() -> None:
     none = {"relax.add": None}
     separate = AlterOpImpl({"relax.add": BLOCKED}, {"relax.add": [by_four] * 3}, none, none)
     assert_structural_equal(separate(two_adds(16)), altered()(two_adds(16)))
+    assert altered()(two_adds(16))["relax_add_replacement"].attrs["operator_name"] == "relax.add"
     plain = two_adds(16)
     same_layout = AlterOpImpl({"relax.add": plain["add"]}, none)
     assert called(check(same_layout, plain, *arrays((16,), (16,)))) == ["relax_add_replacement"] * 2

@@ -7,6 +7,7 @@
                                                               out_sinfo=R.Tensor((4, 4), "float32"))
                                                           lv = R.layout_transform(l, inverse of m)
 
+The replacement has that attribute, too, for passes that look for the operator (so this one runs once).
 `op_buffer_transforms` gives for each operator the transform of each of its tensors, operands first: an `IndexMap` (also
 in a tuple with axis separators), a function of the indices, or None. Padding that a layout adds is filled with zeros,
 and the padding of results is cut off. Errors `pass-alter`: a replacement or a list of transforms that does not fit the
@@ -118,7 +119,7 @@ class _Alterer(ModuleRewriter):
             if len(function.buffer_map) != count:
                 message = f"the replacement of {name} takes {len(function.buffer_map)} tensors instead of {count}"
                 raise fail("pass-alter", message)
-            own = function.without_attr(OPERATOR_NAME).without_attr("global_symbol")
+            own = function.with_attr(OPERATOR_NAME, name).without_attr("global_symbol")
             self.made[name] = self.add(self.unique_var(f"{name.replace('.', '_')}_replacement"), own)
         return self.made[name]
 
