@@ -26,7 +26,7 @@ from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
 from tests.grids import every_value
 from tests.lower.kernel_schedules.only_kernel import only_kernel
-from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
+from tests.lower.kernel_schedules.spills import SPILL, WIDE, spills_of_sums
 from tests.passes.relax.evaluate import evaluate
 
 OLD = Target("llvm -mcpu=x86-64")
@@ -293,6 +293,15 @@ def test_sums_stay_in_registers(width: int) -> None:
     assert bodies
     spilled = [x for b in bodies for x in b if "zmm" in x and "(%rsp)" in x]
     assert not spilled, spilled[:3]
+
+
+def test_sums_stay_in_sixteen_registers() -> None:
+    """Two rows of seven points, a vector of weights and an input are all that 16 registers hold."""
+    _, func = convolution((1, 4, 7, 7, 8), (3, 4, 3, 3, 8, 8), **_eights(), padding=1)
+    found = read_conv(func)
+    assert not isinstance(found, Declined)
+    assert tile_shape(found[1], OLD_THREADS) == (1, 7, 2)
+    assert spills_of_sums(func, OLD_THREADS) == []
 
 
 NARROW = {

@@ -11,6 +11,7 @@ from baton._src.lower.kernel_schedules.convolution.blocked.tiles import evenly, 
 from baton._src.lower.kernel_schedules.shared.affine import known_step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, product
+from baton._src.values.dtype import FLOAT32
 
 USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
 """Row lengths assumed when tiles for any length are chosen; maps merged to one row are assumed square."""
@@ -48,7 +49,8 @@ def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
     if conv.words and not has_byte_dot_instruction(target.features, target.lanes(32)):
         return max(1, (_registers(target) - 3 - 2 * vectors * blocks) // (vectors * blocks))  # words are taken apart
     if taps == 1:
-        return most_points(target, conv.width, blocks)
+        alone = target.vector_bits == 256 and vectors * blocks == 1 and conv.data.dtype == FLOAT32
+        return most_points(target, conv.width, blocks) + alone  # none is spare, so that two rows of 7 points fit
     return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
 
 
