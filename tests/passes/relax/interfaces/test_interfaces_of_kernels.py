@@ -121,3 +121,4 @@ def test_one_workspace_for_all_calls_of_a_function() -> None:
     assert isinstance(block, DataflowBlock)  # where the calls are, the memory is
     untouched = program([tensor("x", 4)], lambda b, x: R.exp(x))
     assert AllocateWorkspace()(untouched) is untouched
+    assert AllocateWorkspace()(after) is after  # the sizes are gone

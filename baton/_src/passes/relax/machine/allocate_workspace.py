@@ -10,9 +10,8 @@
                                                           y = cls.attention_1(x, workspace_main)
 
 This concerns functions with the attribute `Codegen`; the size is their own attribute `WorkspaceSize` or the largest of
-the functions inside them, which get the workspace, too. Every caller of such functions allocates one workspace of the
-largest size, since calls follow one another; inside its dataflow block if its body is a single one. The attributes
-stay, so the pass must run only once.
+the functions inside them, which get the workspace, too; that attribute goes. Every caller of such functions allocates
+one workspace of the largest size, since calls follow one another; inside its dataflow block if its body is a single one.
 """
 
 from __future__ import annotations
@@ -91,6 +90,7 @@ def _taking(module: IRModule, function: Function, size: int, name: str) -> Funct
     own = _Handing(module, workspace).function(function)
     if "global_symbol" in own.attrs:
         own = own.with_attr("global_symbol", name)
+    own = own.without_attr(WORKSPACE_SIZE)
     return own.with_fields(params=(*own.params, workspace), struct_info_=None)
 
 
@@ -108,7 +108,7 @@ class _Handing(BindingRewriter):
             super().visit_binding(binding)
             return
         own = Var("workspace", self.workspace.struct_info)
-        made = inner.with_fields(params=(*inner.params, own), struct_info_=None)
+        made = inner.without_attr(WORKSPACE_SIZE).with_fields(params=(*inner.params, own), struct_info_=None)
         made = made.with_fields(struct_info_=function_info(made))
         var = type(binding.var)(binding.var.name_hint, made.struct_info_, binding.var.span)
         self.taking.add(var)
