@@ -10,8 +10,8 @@
                                                           y = cls.attention_1(x, workspace_main)
 
 This concerns functions with the attribute `Codegen`; the size is their own attribute `WorkspaceSize` or the largest of
-the functions inside them, which get the workspace, too; that attribute goes. Every caller of such functions allocates
-one workspace of the largest size, since calls follow one another; inside its dataflow block if its body is a single one.
+the functions inside them, which get the workspace, too; the attribute goes. Every caller of such functions allocates
+one workspace of the largest size, since calls follow one another; inside its dataflow block if it has just that one.
 """
 
 from __future__ import annotations
