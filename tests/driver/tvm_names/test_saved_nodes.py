@@ -87,3 +87,24 @@ def test_what_cannot_be_saved_or_read_is_said() -> None:
     for wrong in ("tir.stmt.Nothing", "support.diagnostics.fail", "ir.attrs.DictAttrs", "tir.nowhere.For"):
         with pytest.raises(tvm.error.DiagnosticError, match="not a program saved"):
             tvm.ir.load_json(entry % wrong)
+
+
+def relay_main(**attributes: object) -> tvm.IRModule:
+    x = relay.var("x", shape=(2,))
+    return tvm.IRModule.from_expr(relay.Function([x], relay.add(x, x)).with_attr(attributes))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        relay_main().with_attr("executor", "graph"),
+        relay_main(weights=relay.const([1.0, 2.0]), shape=relay.TensorType((2,)), options={"depth": 1}),
+        relay_main(**{"no-word": 1}),
+        tvm.IRModule({**relay_main().functions, tvm.ir.GlobalVar("doubled"): doubled}),
+    ],
+)
+def test_modules_of_relay_with_what_its_text_has_no_words_for_come_back(module: tvm.IRModule) -> None:
+    """Attributes of modules were lost, others became texts; with a kernel in the module it was not read at all."""
+    read = tvm.ir.load_json(tvm.ir.save_json(module))
+    tvm.ir.assert_structural_equal(read, module)
+    assert dict(read.attrs) == dict(module.attrs)

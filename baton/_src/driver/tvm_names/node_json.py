@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from baton._src.driver.tvm_json.document import Document
 from baton._src.driver.tvm_json.relax_kinds import RELAX
@@ -20,8 +23,10 @@ from baton._src.ir.module import IRModule
 from baton._src.relax.nodes import Constant
 from baton._src.relax.text.metadata import CONSTANT, load_metadata
 from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.nodes import Function as RelayFunction
 from baton._src.support.diagnostics import fail
 
+_WORD = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _HEADING = {"format": "baton.ir"}
 _READERS: dict[str, Callable[[str], Any]] = {"relay.module": parse, "script": from_source}
 
@@ -30,16 +35,34 @@ def save_json(node: Any) -> str:
     """A module, or any value of nodes (functions, expressions, statements, types; lists and dicts of them; numbers,
     texts, tensors, targets), as JSON that `load_json` reads.
 
-    The JSON is baton's own, not TVM's table of nodes: the text of a module under a heading, or else a table
-    (`node_table`). Raises `DiagnosticError` (`api`) for values that hold anything else.
+    The JSON is baton's own, not TVM's table of nodes: the text of a module under a heading where that says everything,
+    or else a table (`node_table`). Raises `DiagnosticError` (`api`) for values that hold anything else.
     """
     wire()
-    if not isinstance(node, IRModule):
+    if not isinstance(node, IRModule) or not _is_said_by_text(node):
         return json.dumps({**_HEADING, "kind": "table", **to_table(node)}, indent=1)
     kind = "script" if is_relax(node) else "relay.module"
     content = {**_HEADING, "kind": kind, "text": node_text(node, show_meta=True)}
     named = names_beside(node)
     return json.dumps({**content, "params": named} if named else content, indent=1)
+
+
+def _is_said_by_text(module: IRModule) -> bool:
+    """Whether text has all of a module: a script of one without functions of Relay; Relay's of one without others,
+    without attributes of its own, and with plain attributes of functions."""
+    functions = [f for f in module.functions.values() if isinstance(f, RelayFunction)]
+    if is_relax(module):
+        return not functions
+    attributes = [item for f in functions for item in f.attrs.items()]
+    return not (module.attrs or module.global_infos) and all(
+        _WORD.fullmatch(name) and _is_plain(content) for name, content in attributes
+    )
+
+
+def _is_plain(content: Any) -> bool:
+    if isinstance(content, (list, tuple)):
+        return all(map(_is_plain, content))
+    return content is None or isinstance(content, (bool, int, float, str, np.generic))
 
 
 def pickled(module: IRModule) -> tuple[Any, ...]:
