@@ -14,6 +14,7 @@ from baton._src.driver.tvm_names.targets import VirtualDevice
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.ir.types import Constructor, GlobalTypeVar, TypeCall, TypeData, TypeVar
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Call, Constant, Function, Let, Var, var
@@ -199,3 +200,22 @@ def test_parameters_say_where_tvm_placed_them() -> None:
     )
     with pytest.raises(DiagnosticError, match="expected virtual_device"):
         read("fn (%x {device=1}) { %x }")
+
+
+@pytest.mark.parametrize("name", ["int32", "bool", "List", "fn"])
+def test_type_variables_named_as_types_are(name: str) -> None:
+    """The parameter hid the type: `Tensor[(2), int32]` was read as a tensor of the parameter."""
+    given, listed = TypeVar(name), TypeVar("A")
+    header = GlobalTypeVar("List")
+    nil = Constructor("Nil", (), header)
+    x, y = Var("x", given), Var("y", TypeCall(header, (given,)))
+    z = var("z", shape=(2,), dtype="int32")
+    function = Function([x, y, z], Call(CATALOGUE.relay("add"), [z, z]), None, [given])
+    module = infer_type(IRModule({GlobalVar("f"): function}, {header: TypeData(header, (listed,), [nil])}))
+    assert_structural_equal(parse(astext(module), CATALOGUE), module)
+
+
+def test_constants_among_the_attributes_of_functions() -> None:
+    x, held = var("x", shape=(2,)), Constant(array(np.ones(3, "f")))
+    module = infer_type(IRModule({GlobalVar("f"): Function([x], x, attrs={"held": held})}))
+    assert_structural_equal(parse(astext(module), CATALOGUE), module)

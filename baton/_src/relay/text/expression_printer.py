@@ -237,13 +237,16 @@ class ExpressionPrinter:
         """Everything of a function but `fn` or `def @f`."""
         type_params = self.types.params(function.type_params)
         params = [self._binding(p) for p in function.params]
-        params += [f"{key}={show_value(content)}" for key, content in function.attrs.items()]
+        params += [f"{key}={self._attribute(content)}" for key, content in function.attrs.items()]
         found = function.ret_type
         shown = found is not None and (found is function.ret_annotation or self.types.is_readable(found))
         result = f" -> {self.types.text(found)}" if shown else ""
         where = f" where {', '.join(function.where)}" if function.where else ""
         body = yield self.block(function.body)
         return f"{type_params}({', '.join(params)}){result}{where} {body}"
+
+    def _attribute(self, content: Any) -> str:
+        return self.metadata.reference(content) if isinstance(content, Constant) else show_value(content)
 
     def _match(self, node: Match, data: str) -> Task[str]:
         lines: list[str] = []

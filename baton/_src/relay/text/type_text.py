@@ -22,7 +22,7 @@ class TypeText:
 
     def begin(self) -> None:
         """A new definition: names and scope begin anew."""
-        self._names = UniqueNames()
+        self._names = UniqueNames({header.name_hint for header in self.declared or ()})
         self._scope: set[Any] = set()
         self._texts: dict[Any, str] = {}
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.types import TensorType, Type, TypeVar
 from baton._src.relay.check.substitute import parts
+from baton._src.relay.text.type_reader import dtype_named
 from baton._src.tir.expr import Var as DimVar
 
 _WORD = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
@@ -17,9 +19,11 @@ _RESERVED = {"Tensor", "fn", "fun", "ref", "_"}
 
 
 class UniqueNames:
-    """`given` maps each variable named so far (of expressions, types and dims) to its name."""
+    """`given` maps each variable named so far (of expressions, types and dims) to its name. `known` are the names of
+    types, which no variable in a type may have."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Collection[str] = ()) -> None:
+        self._known = known
         self.given: dict[Any, str] = {}
         self._taken: dict[str, int] = {}
         self._seen_types: set[Any] = set()
@@ -36,8 +40,8 @@ class UniqueNames:
         return found
 
     def _unused(self, hint: str, in_types: bool) -> str:
-        if in_types and hint in _RESERVED:
-            hint = f"{hint}1"
+        while in_types and (hint in _RESERVED or hint in self._known or dtype_named(hint) is not None):
+            hint = f"{hint}_"
         count = self._taken.get(hint)
         if count is None:
             self._taken[hint] = 0
