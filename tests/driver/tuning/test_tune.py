@@ -22,7 +22,7 @@ from baton._src.driver.compile.program_cache import program_key
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.tuning import tune as tune_module
 from baton._src.driver.tuning.measurers import LocalMeasurer
-from baton._src.driver.tuning.search import Budget, neighbours, search
+from baton._src.driver.tuning.search import Budget, Found, neighbours, search
 from baton._src.driver.tuning.task import Outcome, Task, Trial
 from baton._src.driver.tuning.trial import difference
 from baton._src.driver.tuning.tune import WHOLE_ALLOWED
@@ -96,6 +96,26 @@ def test_the_search_keeps_nothing_that_is_wrong_or_no_better() -> None:
     stale = found_by(Fake(lambda r: 1.0), start={"rows": 8})
     assert stale.record == {}
     assert stale.note == "not measurably better"
+
+
+def test_what_was_known_can_be_given_up() -> None:
+    """Guards records of earlier days: slower than the rule's choices, they stayed; failing, they ended the search."""
+    slower = found_by(Fake(lambda r: 1.0 if r.get("rows", 4) == 4 else 2.0), start={"rows": 8})
+    assert (slower.record, slower.note) == ({}, "not measurably better")
+    failing = found_by(Fake(lambda r: 0.5 if r.get("rows") == 8 else 1.0), start={"rows": 7})
+    assert failing.record == {"rows": 8}
+    wrong = found_by(Fake(lambda r: 1.0, wrong=8), start={"rows": 8, "unroll": 2})
+    assert wrong.record == {}
+
+
+@pytest.mark.parametrize(("note", "stays"), [("results differ", False), ("no answer after 30 s", True)])
+def test_a_wrong_record_is_forgotten(tmp_path: Path, note: str, stays: bool) -> None:
+    """Guards the database: choices whose results were found to differ were remembered on."""
+    place, database = Place("here", 1), Database(tmp_path / "tuning.sqlite")
+    database.put(place, TASK.key, Entry({"rows": 8}))
+    job = tune_module._Job(database, place, Fake(lambda r: 1.0), Budget(1, 1e18), tune_module.Report(database.path))
+    job._remember(Found(TASK, note=note))
+    assert (TASK.key in database.entries(place)) is stays
 
 
 def test_the_search_keeps_to_its_budget() -> None:

@@ -21,6 +21,8 @@ NEIGHBOURS = 4
 SWEEPS = 2
 SHORT, LONG = 0.15, 1.0
 """Seconds of a candidate's measurement, and of the final one."""
+NO_BETTER, DIFFERENT = "not measurably better", "results differ"
+"""Why choices that were measured, those known before included, are not to be kept."""
 
 
 @dataclass
@@ -61,14 +63,19 @@ def search(
     state = _Search(task, ask, budget, found, tried)
     best = dict(start or {})
     (first,) = state.measure(best, [best])
+    if best and not first.is_right:  # what was known does not run: that must not be the end of tuning
+        best = {}
+        (first,) = state.measure(best, [best])
     if not first.is_right:
-        found.note = first.error or "results differ"
+        found.note = first.error or DIFFERENT
         return found
     found.rule, found.before = first.rule, median(first.base)
     found.after = found.before
     best = state.swept(best, first)
     if best:
         state.last_word(best)
+    elif start:
+        found.note = NO_BETTER
     return found
 
 
@@ -115,13 +122,13 @@ class _Search:
         (outcome,) = self.measure({}, [best], LONG)
         found = self.found
         if not outcome.is_right:
-            found.note = outcome.error or "results differ"
+            found.note = outcome.error or DIFFERENT
             return
         found.before, found.after = median(outcome.base), median(outcome.base)
         if outcome.is_better:
             found.record, found.rule, found.after = best, outcome.rule, median(outcome.other)
         else:
-            found.note = "not measurably better"
+            found.note = NO_BETTER
 
 
 def neighbours(candidates: list[int], current: int) -> list[int]:

@@ -23,7 +23,7 @@ from baton._src.driver.model.model import Model
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.kernels import Collector, Spent, spent, tasks
 from baton._src.driver.tuning.measurers import Measurer, measurer
-from baton._src.driver.tuning.search import Budget, Found, search
+from baton._src.driver.tuning.search import DIFFERENT, NO_BETTER, Budget, Found, search
 from baton._src.driver.tuning.task import Task
 from baton._src.driver.tuning.trial import difference
 from baton._src.driver.tuning_records.database import Database, Entry
@@ -206,7 +206,7 @@ class _Job:
         if found.record:
             entry = Entry(found.record, found.rule, found.before, found.after)
             self.database.put(self.place, found.task.key, entry)
-        elif found.note == "not measurably better":
+        elif found.note in (NO_BETTER, DIFFERENT):
             self.database.remove(self.place, found.task.key)
 
     def undo(self) -> None:
