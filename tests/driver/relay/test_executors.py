@@ -424,3 +424,13 @@ def test_a_name_of_two_parameters_is_not_bound() -> None:
     params = [var("x", shape=(2,)), var("x", shape=(2,))]
     with pytest.raises(DiagnosticError, match="2 parameters are called 'x'"):
         build(Function(params, Call(CATALOGUE.relay("subtract"), params)), "llvm", params={"x": np.ones(2, "f")})
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_a_function_keeps_the_module_it_was_made_of(kind: str) -> None:
+    """The interpreter looked at the module when it first called a function."""
+    program = module("def @f(%x: float32) { %x + 1f } def @main(%x: float32) { @f(%x) }")
+    run = create_executor(kind, program).evaluate()
+    program["f"] = module("def @f(%x: float32) { %x * 0f }")["f"]
+    assert run(2.0).numpy() == 3
+    assert create_executor(kind, program).evaluate()(2.0).numpy() == 0

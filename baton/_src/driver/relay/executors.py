@@ -109,10 +109,11 @@ class Executor:
         return values
 
     def _interpreted(self, target: Any, values: Mapping[Any, Any] | None = None) -> Any:
-        """The value of `target`. Types are inferred first: the interpreter would run programs that other executors
-        refuse.
+        """The value of `target`, whose functions are those that the module has now. Types are inferred first: the
+        interpreter would run programs that other executors refuse.
         """
-        return Interpreter(settle(self.module)).evaluate(infer_expr(settle(target), self.module), values)
+        module = self.module.with_functions(self.module.functions)
+        return Interpreter(settle(module)).evaluate(infer_expr(settle(target), module), values)
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
         module = self.module
