@@ -14,6 +14,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, tile_shape
+from baton._src.lower.kernel_schedules.convolution.blocked.strided_points import with_points_copied
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
@@ -184,6 +185,26 @@ def test_chunks_of_channels(data: Any, kernel: tuple[int, ...], count: int, geom
     check(data, kernel, OLD_THREADS if HOST.vector_bits >= 256 else HOST, batch=3, **_eights(), **geometry)
 
 
+@pytest.mark.parametrize(
+    ("data", "kernel", "geometry"),
+    [
+        ((2, 3, 9, 11, 8), (32, 3, 1, 1, 8, 8), {"strides": 2}),
+        ((TirVar("n", "int64"), 2, 6, 7, 8), (32, 2, 1, 1, 8, 8), {"strides": (1, 3)}),
+        ((1, 4, 5, 6, 8), (32, 2, 1, 1, 8, 8), {"strides": 2, "groups": 2}),
+    ],
+)
+def test_points_of_strides_are_copied(data: Any, kernel: tuple[int, ...], geometry: dict[str, Any]) -> None:
+    """They become one row, which the sums then read; groups, images and maps of unknown size, too."""
+    _, func = convolution(data, kernel, **_eights(), **geometry)
+    found = read_conv(func)
+    assert not isinstance(found, Declined)
+    _, conv = with_points_copied(*found, OLD_THREADS)
+    assert found[1].rows is not None
+    assert conv.rows is None
+    assert with_points_copied(*found, WIDE_THREADS)[1] is found[1]
+    check(data, kernel, OLD_THREADS if HOST.vector_bits >= 256 else HOST, batch=5, **_eights(), **geometry)
+
+
 def test_images_pass_by_weights_that_no_cache_holds() -> None:
     """The other order of loops, over a known number of images and an unknown one."""
     for images in (3, TirVar("n", "int64")):
@@ -252,6 +273,12 @@ def test_open_maps(window: int, geometry: dict[str, Any]) -> None:
     target = THREADS if window < 3 else HOST
     maps = [m for m in MAPS if min(m) + 1 >= window or geometry.get("padding")]
     check_open((2, 2, var("h"), var("w"), 16), (2, 2, window, window, 16, 16), target, maps, **BLOCKED, **geometry)
+
+
+def test_open_points_of_strides() -> None:
+    target = OLD_THREADS if HOST.vector_bits >= 256 else HOST
+    data = (1, 2, var("h"), var("w"), 8)
+    check_open(data, (32, 2, 1, 1, 8, 8), target, MAPS, strides=2, **_eights())
 
 
 @pytest.mark.parametrize(("window", "stride"), [(3, 1), (3, 2), (5, 1)])

@@ -27,6 +27,7 @@ from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.results_ahead import result_prefetches, results_are_far
 from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, row_taps, tile_shape
+from baton._src.lower.kernel_schedules.convolution.blocked.strided_points import with_points_copied
 from baton._src.lower.kernel_schedules.convolution.blocked.taps import each_sum, window_sums
 from baton._src.lower.kernel_schedules.convolution.blocked.tiles import Place, Point, Tile, Turns, tiles_of
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction
@@ -60,7 +61,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     found = read_conv(func)
     if isinstance(found, Declined):
         return found
-    kernel, conv = found
+    kernel, conv = with_points_copied(*found, target)
     is_float = conv.anchored.stage.buffer.dtype.is_float
     if (conv.words or not is_float) and not conv.is_depthwise and _dot(conv, target) is None:
         return Declined("sums of integers or of words, but not such that an instruction takes")

@@ -85,10 +85,15 @@ def read_conv(func: PrimFunc) -> tuple[Kernel, BlockedConv] | Declined:
     kernel, bordered = with_border_inside(kernel, stage)
     plain = without_single(bordered)
     kernel = replace(kernel, stages=tuple(plain if s is bordered else s for s in kernel.stages))
-    found = find_anchor(kernel, lambda s: s is plain)
-    assert found is not None
-    conv = _read(found)
+    conv = conv_of(kernel, plain)
     return conv if isinstance(conv, Declined) else (kernel, conv)
+
+
+def conv_of(kernel: Kernel, stage: Stage) -> BlockedConv | Declined:
+    """The convolution that a stage of a kernel is."""
+    found = find_anchor(kernel, lambda s: s is stage)
+    assert found is not None
+    return _read(found)
 
 
 def _looks_right(stage: Stage) -> bool:
