@@ -12,12 +12,15 @@ import numpy as np
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TensorType, TupleType, TypeVar
 from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.dims import is_any
+from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.check.substitute import leaves
+from baton._src.relay.expressions import parts
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
 from baton._src.support.dataclass import dataclass
@@ -142,6 +145,20 @@ class Build:
             set_note(node, "checked_type_", self._rule.quick(node.op, types, node.attrs, constants, node.span))
             set_note(node, "struct_info_", described(node.checked_type_))
         return node
+
+    def typed(self, expr: Any) -> Any:
+        """An expression over typed ones, with the types of its other parts filled in."""
+        for node in post_order(expr, below=lambda n: () if n.checked_type_ is not None else parts(n)):
+            match node:
+                case Op():
+                    continue
+                case Call() if node.checked_type_ is None and isinstance(node.op, Op):
+                    self.call(node)
+                case Tuple() if node.checked_type_ is None:
+                    set_note(node, "checked_type_", TupleType([f.checked_type for f in node.fields]))
+                case _ if node.checked_type_ is None:
+                    infer_expr(node)
+        return expr
 
     def describe(self, *values: Any) -> None:
         """Make these values answer `struct_info`, so that rules written for both languages can use them. What an

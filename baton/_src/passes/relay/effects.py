@@ -88,8 +88,12 @@ def is_primitive_effect(node: Any) -> bool:
     """A reference operation, or a call of a stateful or impure operator."""
     if isinstance(node, (RefCreate, RefRead, RefWrite)):
         return True
-    definition = getattr(getattr(node, "op", None), "definition", None)
-    return isinstance(node, Call) and definition is not None and (definition.stateful or not definition.pure)
+    return isinstance(node, Call) and isinstance(node.op, Op) and is_stateful(node.op)
+
+
+def is_stateful(op: Op) -> bool:
+    """Whether calls of an operator do more than give a value, by its definition or by what a script registered."""
+    return bool(op.get_attr("TOpIsStateful"))
 
 
 def _calls_unknown(node: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
+from baton._src.passes.relay.effects import is_stateful
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
@@ -53,10 +54,7 @@ def _key(node: Any) -> Any:
     """
     if isinstance(node, TupleGetItem):
         return node.tuple_value, node.index
-    if not isinstance(node, Call) or not node.args or not isinstance(node.op, Op):
-        return None
-    definition = node.op.definition
-    if definition is not None and (definition.stateful or not definition.pure):
+    if not isinstance(node, Call) or not node.args or not isinstance(node.op, Op) or is_stateful(node.op):
         return None
     return node.op, tuple(_argument(a) for a in node.args), repr(node.attrs)
 

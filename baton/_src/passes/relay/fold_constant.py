@@ -21,6 +21,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType
+from baton._src.passes.relay.effects import is_stateful
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.written_types import written
 from baton._src.passes.shared.evaluate import operand_bytes, result_bytes
@@ -70,7 +71,7 @@ class FoldConstant(RelayFunctionPass):
         if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.args:
             return None
         definition = node.op.definition
-        if definition is None or definition.stateful or not definition.pure:
+        if definition is None or is_stateful(node.op):
             return None
         if isinstance(definition.reference, NotApplicable) or (node.op.name.startswith("qnn.") and not self.fold_qnn):
             return None

@@ -146,8 +146,7 @@ class _Fusion:
 
 def _pattern(node: Any) -> Fusion:
     if isinstance(node, Call):
-        found: Fusion = node.op.definition.fusion
-        return found
+        return Fusion(node.op.get_attr("TOpPattern"))  # which a script may have registered
     if isinstance(node, Constant):
         return Fusion.ELEMWISE
     return Fusion.TUPLE if isinstance(node, Tuple) else Fusion.INJECTIVE

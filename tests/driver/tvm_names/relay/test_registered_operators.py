@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,67 @@ def test_an_error_in_a_type_relation_names_the_operator() -> None:
 
 def test_schedules_of_a_target_are_those_of_every_target() -> None:
     assert set(dir(tvm.topi.x86)) >= {"schedule_injective", "schedule_conv2d_nchw"}
+
+
+@pytest.fixture
+def own_columns() -> Iterator[Any]:
+    """Columns of baton's operators, empty again afterwards."""
+    filled: list[tuple[str, str]] = []
+
+    def fill(name: str, column: str, content: Any) -> None:
+        tvm.ir.register_op_attr(name, column, content, level=20)
+        filled.append((name, column))
+
+    yield fill
+    for name, column in filled:
+        relay.op.get(name).reset_attr(column)
+
+
+@pytest.mark.parametrize("mode", ["first_order", "higher_order"])
+@pytest.mark.parametrize("branch", [False, True])
+def test_gradients_of_batons_own_operators(own_columns: Any, mode: str, branch: bool) -> None:
+    """Straight through what rounds, as networks for quantisation are trained: it said that round has no gradient. The
+    rule sees the type of the call, and what it gives may be added to others."""
+    seen: list[str] = []
+
+    def through(call: Any, grad: Any) -> list[Any]:
+        seen.append(str(call.checked_type))
+        return [relay.multiply(grad, relay.ones_like(call.args[0]))]
+
+    own_columns("round", "FPrimalGradient", through)
+    x, flag = relay.var("x", shape=(2,)), relay.var("flag", shape=(), dtype="bool")
+    body = relay.round(x) * x
+    if branch and mode == "higher_order":
+        body = relay.If(flag, body, x)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, flag], body)))
+    gradient = relay.transform.gradient(module["main"], module, mode)
+    value = np.asarray([1.25, -2.75], "float32")
+    found = relay.create_executor("debug", module).evaluate(gradient)(value, True)[1][0]
+    np.testing.assert_allclose(found.numpy(), np.round(value) + value)
+    assert set(seen) == {"Tensor[(2), float32]"}
+
+
+def test_gradients_that_are_too_few(own_columns: Any) -> None:
+    own_columns("power", "FPrimalGradient", lambda call, grad: [grad])
+    x = relay.var("x", shape=(2,))
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.power(x, x))))
+    error = error_of(lambda: relay.transform.gradient(module["main"], module))
+    assert "gives 1 gradients of 2 arguments" in str(error)
+
+
+def test_operators_that_are_kept_alone(own_columns: Any) -> None:
+    """Opaque ones are not fused, stateful ones neither folded nor shared."""
+    x = relay.var("x", shape=(2,))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.exp(relay.tanh(relay.exp(x)))))
+    own_columns("tanh", "TOpPattern", relay.op.OpPattern.OPAQUE)
+    assert relay.transform.FuseOps(2)(module).astext().count("Primitive=1") == 3
+    own_columns("sin", "TOpIsStateful", True)
+    kept = relay.sin(relay.const(1.0)) + relay.sin(relay.const(1.0))
+    module = tvm.IRModule.from_expr(relay.Function([], kept))
+    passes = [
+        relay.transform.FoldConstant(),
+        relay.transform.EliminateCommonSubexpr(),
+        relay.transform.PartialEvaluate(),
+    ]
+    for step in passes:
+        assert step(module).astext().count("sin(") == 2

@@ -34,7 +34,6 @@ from baton._src.relax.special_ops import special_op
 from baton._src.relay.check.relations import STANDARD_RELATIONS
 from baton._src.relay.check.show import show_type
 from baton._src.relay.info import from_info, to_info
-from baton._src.relay.nodes import Call
 from baton._src.support.diagnostics import BatonError, fail
 from baton._src.te.computation import placeholder
 from baton._src.te.tensor import ExternOp, Tensor
@@ -72,9 +71,10 @@ def _undefined(call: OpCall[Any]) -> Info:
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Fill a column of the registry; without `value`, a decorator. Columns that say how an operator is computed, fused,
-    differentiated or whether it has effects become part of its definition, if it is a registered one. Intrinsics of
-    TIR (`tir.exp`) take rules that lower them (`intrinsic_rules`), operators of Relax kernels (`operator_columns`)."""
+    """Fill a column of the registry; without `value`, a decorator. Relay's passes read the columns of baton's own
+    operators, too; what says how an operator is computed, fused or whether it has effects becomes part of its
+    definition, if it is a registered one. Intrinsics of TIR (`tir.exp`) take rules that lower them (`intrinsic_rules`),
+    operators of Relax kernels (`operator_columns`)."""
     if op_name.startswith("tir."):
         return register_intrinsic_attr(op_name, attr_key, value, level)
 
@@ -270,15 +270,6 @@ def _running(name: str) -> Callable[..., Any]:
     return reference
 
 
-def _differentiating(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
-    """`function(the call, the result's gradient) -> gradients of the arguments`."""
-
-    def gradient(builder: Any, args: Any, attrs: Any, out: Any, grad: Any) -> Any:
-        return list(function(Call(op, tuple(args), attrs), grad))
-
-    return {"gradient": gradient}
-
-
 def _choosing(op: Op, choose: Callable[..., Any]) -> dict[str, Any]:
     """The computation of the operator: that of the best implementation of a strategy."""
 
@@ -292,7 +283,6 @@ def _choosing(op: Op, choose: Callable[..., Any]) -> dict[str, Any]:
 _FACETS: dict[str, Callable[[Op, Any], dict[str, Any]]] = {
     "FTVMCompute": lambda op, function: {} if op.has_attr("FTVMStrategy") else _computing(op, function),
     "FTVMStrategy": _choosing,
-    "FPrimalGradient": _differentiating,
     "TOpPattern": lambda op, pattern: {"fusion": Fusion(int(pattern))},
     "TOpIsStateful": lambda op, stateful: {"stateful": bool(stateful), "pure": not stateful},
 }

@@ -21,6 +21,7 @@ from baton._src.ir.types import TensorType, TupleType
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
+from baton._src.passes.relay.gradients.gradient_rules import gradient_rule
 from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.analysis import is_dataflow
@@ -182,7 +183,7 @@ class _Reverse:
                 raise fail("relay-gradient", message, span=node.span, help=help)
 
     def _spread_call(self, node: Call, grad: Any) -> None:
-        rule = node.op.definition.gradient
+        rule = gradient_rule(node.op)
         if isinstance(rule, NotApplicable):
             if not _has_floats(node.checked_type):
                 return  # comparisons, positions, shapes: nothing flows back through them

@@ -26,6 +26,7 @@ from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType,
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
+from baton._src.passes.relay.gradients.gradient_rules import gradient_rule
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
@@ -202,7 +203,7 @@ class _Function(Translation):
                 set_note(arg, "checked_type_", t)
         type_ = call.checked_type
         value = lets.bind(call.with_fields(args=tuple(args)), "y", type_)
-        rule = call.op.definition.gradient
+        rule = gradient_rule(call.op)
         moves = any(self.duals.has_floats(t) and not isinstance(d, Constant) for d, t in zip(duals, types))
         result = self.lifted(value, type_, lets)
         if not self.duals.has_floats(type_) or not moves:

@@ -9,6 +9,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
+from baton._src.passes.relay.effects import is_stateful
 from baton._src.passes.relay.partial_evaluation.folded_call import folded_call
 from baton._src.passes.relay.partial_evaluation.partial_values import (
     Cell,
@@ -186,11 +187,10 @@ class Evaluation:
 
     def _operator(self, call: Call, env: Env, lets: Lets, hint: str) -> Partial:
         args = [self._atom(a, env) for a in call.args]
-        folded = folded_call(call, args)
+        pure = not is_stateful(call.op)
+        folded = folded_call(call, args) if pure else None
         if folded is not None:
             return folded
-        definition = call.op.definition
-        pure = definition.pure and not definition.stateful
 
         def make() -> Any:
             return Call(call.op, [self._use(a) for a in args], call.attrs, span=call.span)
