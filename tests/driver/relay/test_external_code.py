@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from baton import relay, te
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton.contrib import graph_executor
+from baton.contrib.debugger import debug_executor
 
 NAME = "external_code_test"
 Register = Callable[[Callable[[Any], Any]], None]
@@ -57,18 +59,18 @@ def test_a_kernel_of_tir(generator: Register) -> None:
     assert seen[0].body.checked_type == relay.TensorType((2, 3), "float32")
 
 
-@pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
-def test_python_code_with_tuples(generator: Register, kind: str) -> None:
-    """Tensors of tuples are passed one by one, and results are filled in place; every executor calls it."""
+def _doubles_and_adds(function: relay.Function) -> Any:
+    """Code for the function of `_with_tuples`."""
 
-    def generate(function: relay.Function) -> Any:
-        def run(z: Any, first: Any, second: Any, doubled: Any, total: Any) -> None:
-            doubled.copyfrom(z.numpy() * 2)
-            total.copyfrom(first.numpy() + second.numpy())
+    def run(z: Any, first: Any, second: Any, doubled: Any, total: Any) -> None:
+        doubled.copyfrom(z.numpy() * 2)
+        total.copyfrom(first.numpy() + second.numpy())
 
-        return run
+    return run
 
-    generator(generate)
+
+def _with_tuples() -> baton.IRModule:
+    """(2 * x) + (x + exp(x)), both terms by one function of the external compiler."""
     tensor = relay.TensorType((2, 3))
     z, pair = relay.var("z", tensor), relay.var("pair", relay.TupleType([tensor, tensor]))
     body = relay.Tuple([z * relay.const(2.0), relay.TupleGetItem(pair, 0) + relay.TupleGetItem(pair, 1)])
@@ -77,10 +79,35 @@ def test_python_code_with_tuples(generator: Register, kind: str) -> None:
     x = relay.var("x", tensor)
     both = symbol(x, relay.Tuple([x, relay.exp(x)]))
     main = relay.Function([x], relay.TupleGetItem(both, 0) + relay.TupleGetItem(both, 1))
-    module = baton.IRModule({symbol: relay.Function([z, pair], body).with_attr(attrs), "main": main})
+    return baton.IRModule({symbol: relay.Function([z, pair], body).with_attr(attrs), "main": main})
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
+def test_python_code_with_tuples(generator: Register, kind: str) -> None:
+    """Tensors of tuples are passed one by one, and results are filled in place; every executor calls it."""
+    generator(_doubles_and_adds)
     given = np.full((2, 3), 0.5, "float32")
-    found = relay.create_executor(kind, mod=module, device=baton.cpu(), target="llvm").evaluate()(given)
-    np.testing.assert_allclose(found.numpy(), 3 * given + np.exp(given), rtol=1e-6)
+    executor = relay.create_executor(kind, mod=_with_tuples(), device=baton.cpu(), target="llvm")
+    np.testing.assert_allclose(executor.evaluate()(given).numpy(), 3 * given + np.exp(given), rtol=1e-6)
+
+
+def test_it_is_a_node_of_the_graph(generator: Register) -> None:
+    """Guards graphs of such programs, which had no nodes at all, and what the debug executor says of them."""
+    generator(_doubles_and_adds)
+    lib = relay.build(_with_tuples(), "llvm")
+    graph = json.loads(lib.get_graph_json())
+    first, *called = [node["name"] for node in graph["nodes"]]
+    assert (first, called[:2], len(called), graph["heads"]) == ("x", ["exp", f"{NAME}_0"], 3, [[3, 0, 0]])
+    assert [node["inputs"] for node in graph["nodes"][2:]] == [[[0, 0, 0]] * 2 + [[1, 0, 0]], [[2, 0, 0], [2, 1, 0]]]
+    assert graph["nodes"][2]["attrs"]["num_outputs"] == "2"
+    assert graph["node_row_ptr"] == [0, 1, 2, 4, 5]
+    debug = debug_executor.create(lib.get_graph_json(), lib.get_lib(), baton.cpu())
+    x = np.full((2, 3), 0.5, "float32")
+    debug.run(number=1, min_repeat_ms=0, x=x)
+    seen = debug.debug_datum.get_output_tensors()
+    np.testing.assert_array_equal(seen[f"{NAME}_0____topo-index:2____output-num:0"].numpy(), 2 * x)
+    np.testing.assert_array_equal(debug.get_output(0).numpy(), debug.debug_get_output(3).numpy())
+    assert debug.run_individual_node(2).mean > 0
 
 
 def test_what_is_no_code_is_refused(generator: Register) -> None:

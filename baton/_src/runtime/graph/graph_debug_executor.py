@@ -13,10 +13,11 @@ from baton._src.runtime.graph.debug_result import PARAMETER, DebugResult, NodeRu
 from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime, tensors_in
 from baton._src.runtime.graph.graph_executor import create as create_instance
 from baton._src.runtime.graph.graph_json import graph_json
+from baton._src.runtime.graph.graph_nodes import graph_nodes
 from baton._src.runtime.native.faults import without_faults
-from baton._src.runtime.native.native_plan import NativePlan, Step
+from baton._src.runtime.native.step_by_step import KernelHook
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
-from baton._src.runtime.vm.engine import Engine
+from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import AnyArray, NDArray
@@ -25,7 +26,8 @@ from baton._src.values.tensor import AnyArray, NDArray
 class GraphModuleDebug(GraphModule):
     """A graph executor that keeps the output and the time of every node of the last `run`, in `debug_datum`.
 
-    Nodes count as in the graph (`lib.get_graph_json()`): first its parameters, which take no time, then its kernels.
+    Nodes count as in the graph (`lib.get_graph_json()`): first its parameters, which take no time, then its kernels
+    and packed functions.
     With a `dump_root`, each run also writes them to files in the folder `_tvmdbg_device_CPU_0` there (`debug_result`).
     """
 
@@ -34,22 +36,29 @@ class GraphModuleDebug(GraphModule):
     ) -> None:
         super().__init__(module)
         folder = None if dump_root is None else Path(dump_root) / "_tvmdbg_device_CPU_0"
+        nodes, _ = graph_nodes(module.executable)
+        self._given = [node for node in nodes if not node.function]
+        self._called = nodes[len(self._given) :]
         self.debug_datum = DebugResult(graph_json_str or graph_json(module.executable), folder)
 
-    @property
-    def _plan(self) -> NativePlan | None:
-        return self.module.executable.natives.get("main")
+    def _run_nodes(self, hook: KernelHook) -> None:
+        """Run the graph on the inputs as they are, each kernel and packed function through `hook`."""
+        functions = {node.function for node in self._called}
 
-    def _steps(self) -> Sequence[Step]:
-        return () if self._plan is None else self._plan.steps
+        def instrument(function: Callable[..., Any], name: str, before: bool, result: Any, *values: Any) -> int:
+            if not before or name not in functions:
+                return NO_OP
+            hook(name, name, lambda: function(*values), [v.data for v in values if isinstance(v, NDArray)])
+            return SKIP_RUN
 
-    def _parameters(self) -> list[str]:
-        return [] if self._plan is None else [given.name for given in self._plan.inputs]
-
-    def _engine(self, hook: Callable[..., None]) -> Engine:
         engine = Engine(self.module.executable, self.module.machine.engine.functions)
-        engine.kernel_hook = hook
-        return engine
+        engine.kernel_hook, engine.instrument = hook, instrument
+        engine_before = self.module.machine.engine
+        self.module.machine.engine = engine
+        try:
+            super().run()
+        finally:
+            self.module.machine.engine = engine_before
 
     def run(
         self,
@@ -73,23 +82,17 @@ class GraphModuleDebug(GraphModule):
 
     def _run_once(self) -> list[NodeRun]:
         """Run the graph; its nodes with what they wrote, and no times."""
-        steps = iter(self._steps())
-        given = tensors_in(tuple(self.module.inputs))
-        kept = [NodeRun(name, PARAMETER, 0, [tensor], ()) for name, tensor in zip(self._parameters(), given)]
+        nodes = iter(self._called)
+        inputs = [list(tensors_in(value)) for value in self.module.inputs]
+        kept = [NodeRun(node.name, PARAMETER, 0, tensors, ()) for node, tensors in zip(self._given, inputs)]
 
-        def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
+        def hook(kernel: str, _name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             run()
-            step = next(steps, None)
-            written = () if step is None else step.writes
-            outputs = [NDArray(tensors[i].copy()) for i in written]
-            kept.append(NodeRun(name, kernel, len(tensors) - len(written), outputs, ()))
+            node = next(nodes)
+            outputs = [NDArray(tensors[i].copy()) for i in node.writes]
+            kept.append(NodeRun(node.name, kernel, len(tensors) - len(outputs), outputs, ()))
 
-        before = self.module.machine.engine
-        self.module.machine.engine = self._engine(hook)
-        try:
-            super().run()
-        finally:
-            self.module.machine.engine = before
+        self._run_nodes(hook)
         return kept
 
     def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
@@ -104,8 +107,8 @@ class GraphModuleDebug(GraphModule):
         return found if out is None else found.copyto(out)
 
     def get_node_names(self) -> list[str]:
-        """The nodes of the graph: its parameters, and its kernels in the order they run."""
-        return [*self._parameters(), *(step.name for step in self._steps())]
+        """The nodes of the graph: its parameters, then its kernels and packed functions in the order they run."""
+        return [node.name for node in (*self._given, *self._called)]
 
     def run_individual(
         self,
@@ -117,12 +120,12 @@ class GraphModuleDebug(GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:
         """Seconds of every node, for each repetition; the last three options have no effect."""
-        times = [[0.0] * max(1, repeat) for _ in self._parameters()]
+        times = [[0.0] * max(1, repeat) for _ in self._given]
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             times.append(list(_measured(run, tensors, number, repeat, min_repeat_ms).results))
 
-        self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
+        self._run_nodes(hook)
         return times
 
     def run_individual_node(
@@ -136,7 +139,7 @@ class GraphModuleDebug(GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:
         """Seconds of one node, by its number in `get_node_names()`; the last three options have no effect."""
-        count, first = len(self.get_node_names()), len(self._parameters())
+        count, first = len(self.get_node_names()), len(self._given)
         if not 0 <= index < count:
             message = f"the graph has {count} nodes, there is no number {index}"
             raise fail("output-unknown", message, kind=IndexError)
@@ -151,7 +154,7 @@ class GraphModuleDebug(GraphModule):
             else:
                 run()
 
-        self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
+        self._run_nodes(hook)
         return found[0]
 
     def exit(self) -> None:
