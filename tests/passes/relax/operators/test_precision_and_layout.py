@@ -12,7 +12,7 @@ from baton import relax
 from baton._src.passes.relax.interfaces.param_interfaces import BundleModelParams, UpdateParamStructInfo
 from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
 from baton._src.passes.relax.operators.to_mixed_precision import ToMixedPrecision
-from baton._src.relax.nodes import Call, Tuple
+from baton._src.relax.nodes import Call, Tuple, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
@@ -199,3 +199,25 @@ def test_what_has_an_unknown_rank_keeps_its_layout() -> None:
     x = relax.Var("x", TensorStructInfo(None, "float32"))
     before = program([x, tensor("w", 3, 2, 3, 3)], build)
     assert ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(before) is before
+
+
+def test_normalisations_slices_borders_casts_and_transposes_follow() -> None:
+    """Each of them had transposes around it; the one at the end is none any more."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        ones, twos = const(np.ones(8)), const(np.full(8, 2))
+        y = b.emit(R.nn.conv2d(x, w, padding=1))
+        y = b.emit(TupleGetItem(b.emit(R.nn.batch_norm(y, ones, twos, ones, twos, axis=1)), 0))
+        y = b.emit(R.nn.group_norm(y, ones, twos, num_groups=2, channel_axis=1, axes=[2, 3]))
+        y = b.emit(R.nn.layer_norm(y, const(np.ones((8, 5))), const(np.ones((8, 5))), axes=[1, 2]))
+        y = b.emit(R.strided_slice(b.emit(R.nn.pad(y, (0, 0, 0, 0, 1, 2, 0, 1))), [1, 3], [0, 1], [6, 4]))
+        y = b.match_cast(b.emit(R.clip(y, -1, 1)), TensorStructInfo([2, 6, 8, 3], "float32"))
+        y = b.emit(R.squeeze(b.emit(R.expand_dims(y, [0, 3])), [3, 0]))
+        pair = b.emit(Tuple([y, x]))
+        return R.permute_dims(b.emit(TupleGetItem(pair, 0)), [0, 2, 3, 1])
+
+    before = program([tensor("x", 2, 4, 5, 5), tensor("w", 8, 4, 3, 3)], build)
+    args = arrays((2, 4, 5, 5), (8, 4, 3, 3))
+    for wanted, left in ((["NHWC", "OHWI"], 2), (["CHWN", "IHWO", "HWCN"], 4)):  # groups need the batch first
+        after = check(ConvertLayout({"relax.nn.conv2d": wanted}), before, *args, rtol=1e-4)
+        assert called(after).count("permute_dims") == left

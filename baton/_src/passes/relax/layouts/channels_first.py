@@ -21,12 +21,15 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
-from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
+from baton._src.passes.relax.layouts.convert_layout import converted
 from baton._src.relax.nodes import Call, Function
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
+
+LAST = ("relax.nn.layer_norm",)
+"""Operators that are faster along the last axis."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class ChannelsFirst(FunctionPass):
             if call.attrs.data_layout == f"N{letters}C" and _may_convert(call.op):
                 kernel = "IO" if isinstance(call.attrs, ConvTransposeAttrs) else "OI"
                 wanted["relax." + call.op.definition.name] = ("NC" + letters, kernel + letters)
-        return ConvertLayout(desired_layouts=wanted).run_function(function, module, ctx) if wanted else function
+        return converted(function, module, wanted, LAST) if wanted else function
 
 
 def _is_float(call: Call) -> bool:

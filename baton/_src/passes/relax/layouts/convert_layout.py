@@ -7,15 +7,15 @@
                                                lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
 
 Works in dataflow blocks. Elementwise operators follow their operand's layout (operands of lower rank are given axes
-first), and so do operators that name an axis (softmax, concat, split), reductions over some axes, and operators with a
-layout attribute for which no layout is desired (pooling, resizing). Values needed in the old layout are transposed back
-right before each use; outputs of blocks keep theirs. Weights that are constants are transposed by FoldConstant. Error
-`pass-layout` for an operator without layouts, or a layout with other axes.
+first), and so do those whose attributes can name the axes anew (`followed_axes`: normalisations, softmax, concat,
+split, slices, borders, reductions, pooling, resizing, transposes), casts and tuples. Values needed in the old layout
+are transposed back right before each use; outputs of blocks keep theirs. Weights that are constants are transposed by
+FoldConstant. Error `pass-layout` for an operator without layouts, or a layout with other axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -24,8 +24,8 @@ from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.builders import RELAX
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor, FollowsInput
-from baton._src.ops.reduce.folds import ReduceAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.layouts.followed_axes import Made, Order, followed
 from baton._src.passes.relax.leaves_of_values import with_leaves
 from baton._src.relax.nodes import (
     Binding,
@@ -33,8 +33,10 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Function,
     MatchCast,
+    ShapeExpr,
     Tuple,
     TupleGetItem,
+    Var,
     VarBinding,
 )
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -44,7 +46,6 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
 R: Any = RELAX
-Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -55,45 +56,74 @@ class ConvertLayout(FunctionPass):
     desired_layouts: Mapping[str, Sequence[str]]
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        desired = {CATALOGUE.relax(name).name: layouts for name, layouts in self.desired_layouts.items()}
-        return _Converter(module, desired).function(function)
+        return converted(function, module, self.desired_layouts)
+
+
+def converted(
+    function: Function, module: IRModule, desired_layouts: Mapping[str, Sequence[str]], stay: Container[str] = ()
+) -> Function:
+    """The function in the desired layouts; `stay` names operators that get their operands in the old ones."""
+    desired = {CATALOGUE.relax(name).name: layouts for name, layouts in desired_layouts.items()}
+    return _Converter(module, desired, stay).function(function)
 
 
 class _Converter(BindingRewriter):
     """`moved[var]` stands for a DataflowVar: the same value, or tuple of values, with its axes in another order."""
 
-    def __init__(self, module: IRModule, desired: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, module: IRModule, desired: Mapping[str, Sequence[str]], stay: Container[str]) -> None:
         super().__init__(module)
-        self.desired = desired
-        self.moved: dict[Any, tuple[Any, Order]] = {}
+        self.desired, self.stay = desired, stay
+        self.moved: dict[Any, Made] = {}
 
     def visit_binding(self, binding: Binding) -> None:
         assert isinstance(binding, (VarBinding, MatchCast))
-        made = self._made_otherwise(binding.value) if isinstance(binding, VarBinding) and self.in_dataflow else None
+        made = self._made_otherwise(binding) if self.in_dataflow else None
         if made is None:
             value = with_leaves(binding.value, self._back)
             self.keep(binding if value is binding.value else binding.with_fields(value=value))
             return
-        value, order = made
-        if order == tuple(range(len(order))):  # a reduction may leave the axes in their old order
+        value, orders = made
+        if _is_as_before(orders):  # a reduction may leave the axes in their old order
             self.keep(VarBinding(binding.var, self.normalized(value), binding.span))
             return
-        self.moved[binding.var] = self.emit(value, binding.var.name_hint), order
+        held = value if isinstance(value, Var) else self.emit(value, binding.var.name_hint)
+        self.moved[binding.var] = held, orders
         if not isinstance(binding.var, DataflowVar):
             self.keep(VarBinding(binding.var, self.normalized(self._as_before(binding.var)), binding.span))
             del self.moved[binding.var]
 
-    def _made_otherwise(self, value: Any) -> tuple[Any, Order] | None:
+    def _made_otherwise(self, binding: Any) -> Made | None:
         """The value with its axes in another order, and this order; None if it does not change."""
+        value = binding.value
+        if isinstance(binding, MatchCast):
+            return self._cast(binding) if isinstance(binding.var, DataflowVar) and value in self.moved else None
         if isinstance(value, TupleGetItem) and value.tuple_value in self.moved:
-            whole, order = self.moved[value.tuple_value]
-            return TupleGetItem(whole, value.index), order
+            whole, orders = self.moved[value.tuple_value]
+            return TupleGetItem(whole, value.index), orders[value.index]
+        if isinstance(value, Tuple) and isinstance(binding.var, DataflowVar):
+            fields = [self.moved.get(field, (field, None)) for field in value.fields]
+            if all(orders is None for _, orders in fields):
+                return None
+            return Tuple([field for field, _ in fields]), [orders for _, orders in fields]
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
-        if not isinstance(definition, OpDef):
+        if not isinstance(definition, OpDef) or value.op.name in self.stay:
             return None
         if value.op.name in self.desired:
             return self._converted(value, definition, self.desired[value.op.name])
         return self._following(value, definition)
+
+    def _cast(self, binding: MatchCast) -> Made | None:
+        """A cast of a converted tensor: the sizes that it names are those of the axes in their order."""
+        (held, order), info = self.moved[binding.value], binding.struct_info
+        if isinstance(order, list) or not isinstance(info, TensorStructInfo) or info.ndim != len(order):
+            return None
+        if isinstance(info.shape, ShapeExpr):
+            info = info.with_fields(shape=ShapeExpr([info.shape.values[axis] for axis in order]))
+        elif info.shape is not None:
+            return None
+        var = DataflowVar(binding.var.name_hint, info)
+        self.keep(MatchCast(var, held, info, binding.span))
+        return var, order
 
     def _back(self, var: Any) -> Any:
         """The value in its old layout, for a use that needs it."""
@@ -101,12 +131,15 @@ class _Converter(BindingRewriter):
 
     def _as_before(self, var: Any) -> Any:
         """The value of a converted variable, in its old layout."""
-        moved, order = self.moved[var]
-        axes = list(_inverse(order))
-        if not isinstance(moved.struct_info, TupleStructInfo):
-            return R.permute_dims(moved, axes=axes)
-        items = [self.emit(TupleGetItem(moved, n)) for n in range(len(moved.struct_info.fields))]
-        return Tuple([self.emit(R.permute_dims(item, axes=axes)) for item in items])
+        return self._turned_back(*self.moved[var])
+
+    def _turned_back(self, value: Any, orders: Any) -> Any:
+        if orders is None:
+            return value
+        if not isinstance(orders, list):
+            return R.permute_dims(value, axes=list(_inverse(orders)))
+        items = [self.emit(TupleGetItem(value, n)) for n in range(len(orders))]
+        return Tuple([i if o is None else self.emit(self._turned_back(i, o)) for i, o in zip(items, orders)])
 
     def _in_order(self, arg: Any, order: Order) -> Any:
         """The operand with its axes in the given order."""
@@ -144,7 +177,7 @@ class _Converter(BindingRewriter):
             return None
         return Call(call.op, args, call.attrs.with_attrs(**changes), span=call.span), _order(call, out, result)
 
-    def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
+    def _following(self, call: Call, definition: OpDef[Any]) -> Made | None:
         """An operator that works in any layout, if one of its operands was converted."""
         if not call.args or not _is_tensors(call.struct_info_):
             return None
@@ -152,21 +185,8 @@ class _Converter(BindingRewriter):
             return self._elementwise(call)
         if isinstance(call.args[0], Tuple):
             return self._joining(call, definition)
-        if call.args[0] not in self.moved:
-            return None
-        value, order = self.moved[call.args[0]]
-        others = call.args[1:]
-        match definition.layout, call.attrs:
-            case Anchor(kernel=None) as facet, _:
-                attrs, order = _relabelled(call, facet, order)
-                return None if attrs is None else (Call(call.op, [value, *others], attrs, span=call.span), order)
-            case FollowsInput(axis=axis), _ if not others:
-                attrs = _renumbered(call.attrs, axis, order)
-                return None if attrs is None else (Call(call.op, [value], attrs, span=call.span), order)
-            case _, ReduceAttrs(axis=tuple() as axes, exclude=False) if not others:
-                return _folding(call, value, order, [a % len(order) for a in axes])
-            case _:
-                return None
+        value, order = self.moved.get(call.args[0], (None, None))
+        return None if order is None or isinstance(order, list) else followed(call, value, order)
 
     def _joining(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
         """Concatenation of tensors of equal rank along an axis."""
@@ -196,18 +216,6 @@ def _is_tensors(info: Any) -> bool:
     return all(isinstance(f, TensorStructInfo) for f in fields)
 
 
-def _relabelled(call: Call, facet: Anchor, order: Order) -> tuple[Any, Order]:
-    """The attributes of a pooling or resizing whose operand's axes are in another order, and the order of the result;
-    None where its layouts are not of plain axes."""
-    old = str(getattr(call.attrs, facet.data))
-    out = str(getattr(call.attrs, facet.out) or old) if facet.out is not None else old
-    if out != old or len(old) != len(order) or not old.isalpha():
-        return None, order
-    new = "".join(old[a] for a in order)
-    changes = {facet.data: new} if facet.out is None else {facet.data: new, facet.out: new}
-    return call.attrs.with_attrs(**changes), order
-
-
 def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
     """The attributes with the axis's new number; None if they do not name a single axis."""
     if axis is None:
@@ -216,12 +224,10 @@ def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
     return attrs.with_attrs(**{axis: order.index(named % len(order))}) if isinstance(named, int) else None
 
 
-def _folding(call: Call, value: Any, order: Order, axes: list[int]) -> tuple[Call, Order]:
-    """A reduction over the axes at their new positions, and the order of the remaining axes."""
-    attrs = call.attrs.with_attrs(axis=tuple(sorted(order.index(a) for a in axes)))
-    left = order if attrs.keepdims else tuple(a for a in order if a not in axes)
-    ranks = {a: n for n, a in enumerate(sorted(left))}
-    return Call(call.op, [value], attrs, span=call.span), tuple(ranks[a] for a in left)
+def _is_as_before(orders: Any) -> bool:
+    if isinstance(orders, list):
+        return all(map(_is_as_before, orders))
+    return orders is None or orders == tuple(range(len(orders)))
 
 
 def _order(call: Call, old: str, new: str) -> Order:
