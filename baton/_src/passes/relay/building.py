@@ -158,6 +158,8 @@ class Build:
                     set_note(node, "checked_type_", TupleType([f.checked_type for f in node.fields]))
                 case _ if node.checked_type_ is None:
                     infer_expr(node)
+                case _:
+                    pass
         return expr
 
     def describe(self, *values: Any) -> None:

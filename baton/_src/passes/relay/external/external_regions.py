@@ -35,7 +35,7 @@ class MergeComposite(RelayFunctionPass):
     """`pattern_table`: tuples (name, pattern) or (name, pattern, check of the matched expression), tried in order."""
 
     opt_level: ClassVar[int] = 0
-    pattern_table: Sequence[tuple[Any, ...]] = ()
+    pattern_table: Sequence[Any] = ()
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         body = function.body
