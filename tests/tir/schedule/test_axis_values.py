@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from baton import tir
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton.script import from_source
 from baton.script import tir as T
 
 
@@ -142,3 +144,10 @@ def test_nests_that_meet_behind_pointers() -> None:
     s = tir.Schedule(by_pointers)
     with pytest.raises(ScheduleError, match="the nests meet in B"):
         s.merge(s.get_loops("B")[0], s.get_loops("C")[0])
+
+
+def test_one_partition_is_no_sequence() -> None:
+    """Guards the text of a loop that is partitioned into one part: it was read as another program."""
+    s = tir.Schedule(some)
+    s.loop_partition(s.get_loops("C")[0], [8])
+    assert_structural_equal(from_source(s.func.script()), s.func)

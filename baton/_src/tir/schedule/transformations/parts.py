@@ -72,7 +72,7 @@ def loop_partition(
         made.append(_container(f"{_first_block(body)}_partition", nest))
         variables.append(own)
         start = simplify(ops.add(start, extent))
-    whole = _container(f"{_first_block(loop.body)}_{var.name}_common", st.SeqStmt(tuple(made)))
+    whole = _container(f"{_first_block(loop.body)}_{var.name}_common", st.stmt_seq(*made))
     return replace(root, {loop: whole}), variables
 
 
