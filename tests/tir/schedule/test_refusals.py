@@ -18,6 +18,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import ForKind
 from baton.script import from_source
+from baton.script import tir as T
 from tests.codegen.native_run import run_native
 
 Change = Callable[[Schedule], object]
@@ -277,3 +278,22 @@ def test_sums_within_loops_that_do_not_vary_them_keep_their_start(fused: bool) -
         schedule.decompose_reduction("S", loop(schedule, "S", 0))
     if not fused:
         schedule.decompose_reduction("S", loop(schedule, "S", 2))
+
+
+def test_results_are_not_computed_in_part() -> None:
+    """Guards results that are read, too: moved to their reader, elements that it does not need were missing."""
+
+    @T.prim_func
+    def part(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(8):
+            with T.block("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[v]
+        for i in range(4):
+            with T.block("C"):
+                v = T.axis.spatial(4, i)
+                C[v] = B[v]
+
+    s = Schedule(part)
+    with pytest.raises(DiagnosticError, match="block B writes B, a result of the function"):
+        s.compute_at("B", s.get_loops("C")[0])

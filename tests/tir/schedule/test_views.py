@@ -277,7 +277,7 @@ def test_two_names_of_memory_that_changes() -> None:
     """Guards dependencies between blocks, which are told by names."""
     s = Schedule(parse_text(TWO_NAMES))
     with pytest.raises(DiagnosticError, match="blocks in block outer use"):
-        s.compute_at("first", s.get_loops("second")[0])
+        s.merge(s.get_loops("first")[0], s.get_loops("second")[0])
 
 
 POINTERS = """

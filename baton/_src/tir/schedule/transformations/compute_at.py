@@ -8,7 +8,6 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -20,6 +19,7 @@ from baton._src.tir.schedule.conditions.independence import require_independent
 from baton._src.tir.schedule.conditions.needed_ranges import ranges_of
 from baton._src.tir.schedule.conditions.overlap import overwritten
 from baton._src.tir.schedule.conditions.stored_ranges import require_within, stored, stored_boxes
+from baton._src.tir.schedule.conditions.unfinished_sums import not_finished, unfinished_sums
 from baton._src.tir.schedule.tree import (
     blocks_passed,
     computes,
@@ -52,12 +52,24 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
     missing = [r.block.name_hint for r in readers if r not in inside]
     if missing or not readers:
         raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
+    _require_no_result(root, name, written)
     _require_only_writer(root, realize)
     passed = blocks_passed(root, realize, [*inside])
     changed = [r.block.name_hint for r in passed if overwritten(realize.block.reads, realize.block, r.block)]
     if changed:
         raise refuse(f"what {name} reads is written anew by {changed[0]} before the loop over {var.name} is done")
     return _moved(root, realize, var, 0, True, unit_loops, index)
+
+
+def _require_no_result(root: st.Stmt, name: str, written: set[Buffer]) -> None:
+    """Refuse what others than its readers need: memory that the function does not allocate, under any name."""
+    blocks = [n for n in reversed(post_order(root)) if isinstance(n, st.Block)]
+    own = {b for block in blocks for b in block.alloc_buffers}
+    for view in (view for block in blocks for view in block.match_buffers):  # those of outer blocks first
+        own |= {view.buffer} if view.source.buffer in own else set()
+    results = sorted(b.name for b in written - own)
+    if results:
+        raise refuse(f"block {name} writes {results[0]}, a result of the function: all of it is needed")
 
 
 def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
@@ -76,7 +88,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     passed = [r.block.name_hint for r in blocks_passed(root, realize, [*inside]) if _touches(r.block.reads, made)]
     if passed:
         raise refuse(f"{passed[0]} reads what is there before {name} runs: {name} cannot run earlier")
-    return _moved(root, realize, var, 1, False, unit_loops, index, _partial_in(root, realize, var))
+    return _moved(root, realize, var, 1, False, unit_loops, index, unfinished_sums(root, realize, var))
 
 
 def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize], var: tir.Var) -> None:
@@ -85,9 +97,9 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
     """
     block = realize.block
     reduces = any(axis.iter_type != "spatial" for axis in block.iter_vars)
-    partial = _partial_in(root, realize, var)
+    partial = unfinished_sums(root, realize, var)
     if reduces and partial:
-        raise _not_finished(block, partial)
+        raise not_finished(block, partial)
     made = {w.buffer for writer in writers for w in writer.block.writes}
     produced = {r.buffer: r for r in regions_in_loops(find_loop(root, var).body)[1]}
     axes = {axis.var for axis in block.iter_vars}
@@ -99,35 +111,6 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
             whole = Analyzer().can_prove_equal(there.extent, ops.cast(there.extent.dtype, dim))
             if not one and not whole:
                 raise refuse(f"block {block.name_hint} reads more of {region.buffer.name} than an iteration makes")
-
-
-def _partial_in(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> dict[tir.Var, st.Block]:
-    """Loops around an iteration of the loop over `var` that reductions go over whose sums the block uses, directly or
-    by blocks that run anew in each iteration: before the last one these sums are not complete. With who sums.
-    """
-    loop = find_loop(root, var)
-    outside = {n.loop_var for n in path_to(root, loop) if isinstance(n, st.For)}
-    inside = [r for r in realizes(loop) if r is not realize and computes(r.block)]
-    found: dict[Buffer, dict[tir.Var, st.Block]] = {}
-    for _ in inside:  # each turn one block further, if they are not in order
-        known = {buffer: len(loops) for buffer, loops in found.items()}
-        for one in inside:
-            block, kept = one.block, {axis.var: value for axis, value in zip(one.block.iter_vars, one.iter_values)}
-            sums = [v for a in block.iter_vars if a.iter_type != "spatial" for v in post_order(kept[a.var])]
-            places = {v for a in block.iter_vars if a.iter_type == "spatial" for v in post_order(kept[a.var])}
-            loops = {v: block for v in sums if v in outside}
-            for region in block.reads:
-                loops |= {v: maker for v, maker in found.get(region.buffer, {}).items() if v not in places}
-            for region in block.writes:
-                found.setdefault(region.buffer, {}).update(loops)
-        if known == {buffer: len(loops) for buffer, loops in found.items()}:
-            break
-    return {v: maker for region in realize.block.reads for v, maker in found.get(region.buffer, {}).items()}
-
-
-def _not_finished(block: st.Block, partial: Mapping[tir.Var, st.Block]) -> DiagnosticError:
-    maker = next(iter(partial.values()))
-    return refuse(f"block {block.name_hint} would use sums of {maker.name_hint} that are not finished")
 
 
 def _require_covered(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize]) -> None:
@@ -217,7 +200,7 @@ def _moved(
     around = [n for n in path_to(root, loop) if isinstance(n, st.For)]
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
     if partial and not partial.keys().isdisjoint(post_order(nest)):
-        raise _not_finished(block, partial)
+        raise not_finished(block, partial)
     parts = st.stmt_list(loop.body)
     place = _place(parts, block, index)
     made = replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
