@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.runtime.packed_functions import registered_or_builtin
+from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.convert import from_host
@@ -58,8 +59,8 @@ def remove_global_func(name: str) -> None:
 
 
 def list_global_func_names() -> list[str]:
-    """All registered names: those registered here, and tvm-ffi's."""
-    return sorted({*PROCESS_FUNCTIONS.names(), *ffi.tvm_ffi().registry.list_global_func_names()})
+    """All names: those registered here, the VM's builtins, and tvm-ffi's."""
+    return sorted({*PROCESS_FUNCTIONS.names(), *BUILTINS, *ffi.tvm_ffi().registry.list_global_func_names()})
 
 
 def convert(value: Any) -> Any:
