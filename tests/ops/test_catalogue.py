@@ -10,6 +10,7 @@ import pytest
 
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.layouts import Anchor, FollowsInput, PerAxis
 from baton._src.ops.samples import Sample
 from tests.ops.sampled_calls import SampledCall, assert_close
 
@@ -67,3 +68,18 @@ def test_every_facet_is_there_or_says_why(definition: OpDef[Any]) -> None:
     assert definition.samples is not None
     for facet in (definition.compute, definition.reference, definition.gradient, definition.decompose):
         assert callable(facet) or (isinstance(facet, NotApplicable) and facet.why)
+
+
+def test_what_layouts_name_are_attributes() -> None:
+    """Guards layout passes against operators that lack the attribute to change, as nn.pixel_shuffle its layout."""
+    for definition in CATALOGUE:
+        match definition.layout:
+            case Anchor(data=data, kernel=kernel, out=out):
+                named = {data, kernel, out}
+            case FollowsInput(axis=axis):
+                named = {axis}
+            case PerAxis(entries=entries):
+                named = {entries}
+            case _:
+                named = set()
+        assert named - {None} <= set(definition.attrs.names), definition.name

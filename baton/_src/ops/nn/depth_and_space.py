@@ -158,7 +158,6 @@ _SHARED: dict[str, Any] = {
     "inputs": (Input("data", "the images"),),
     "infer": infer,
     "fusion": Fusion.INJECTIVE,
-    "layout": Anchor("layout", blocks=False),
 }
 
 DEPTH_TO_SPACE = OpDef(
@@ -168,6 +167,7 @@ DEPTH_TO_SPACE = OpDef(
     reference=reference_to_space,
     gradient=gradient_to_space,
     in_relax=False,
+    layout=Anchor("layout", blocks=False),
     samples=lambda: (
         Sample((Arr(("n", 8, 2, "w")),), DepthToSpaceAttrs(2)),
         Sample((Arr((1, 2, 3, 8)),), DepthToSpaceAttrs(2, "NHWC", "CRD")),
@@ -182,6 +182,7 @@ SPACE_TO_DEPTH = OpDef(
     reference=reference_to_depth,
     gradient=lambda b, args, a, out, grad: [b.op("nn.depth_to_space", grad, block_size=a.block_size, layout=a.layout)],
     in_relax=False,
+    layout=Anchor("layout", blocks=False),
     samples=lambda: (
         Sample((Arr(("n", 2, 4, 6)),), SpaceToDepthAttrs(2)),
         Sample((Arr((1, 4, 2, 3)),), SpaceToDepthAttrs(2, "NHWC")),

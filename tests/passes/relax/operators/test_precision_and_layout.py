@@ -209,6 +209,7 @@ def test_normalisations_slices_borders_casts_and_transposes_follow() -> None:
         y = b.emit(R.nn.conv2d(x, w, padding=1))
         y = b.emit(TupleGetItem(b.emit(R.nn.batch_norm(y, ones, twos, ones, twos, axis=1)), 0))
         y = b.emit(R.nn.group_norm(y, ones, twos, num_groups=2, channel_axis=1, axes=[2, 3]))
+        y = b.emit(R.nn.instance_norm(y, ones, twos, channel_axis=1, axes=[2, 3]))
         y = b.emit(R.nn.layer_norm(y, const(np.ones((8, 5))), const(np.ones((8, 5))), axes=[1, 2]))
         y = b.emit(R.strided_slice(b.emit(R.nn.pad(y, (0, 0, 0, 0, 1, 2, 0, 1))), [1, 3], [0, 1], [6, 4]))
         y = b.match_cast(b.emit(R.clip(y, -1, 1)), TensorStructInfo([2, 6, 8, 3], "float32"))

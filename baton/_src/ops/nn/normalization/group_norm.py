@@ -63,7 +63,7 @@ def _checked_channel(call: OpCall[Any], ndim: int) -> int:
     return normal_axis(call, _channel_axis(call.attrs), ndim, "channel_axis")
 
 
-def _group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
+def group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
     """The channel axis, and the other axes that are normalised."""
     channel = from_front(_channel_axis(a), ndim)
     if a.axes is None:
@@ -76,7 +76,7 @@ def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     check_floats(call, 0)
     if x.ndim >= 0:
-        channel, axes = _checked_channel(call, x.ndim), _group_axes(a, x.ndim)[1]
+        channel, axes = _checked_channel(call, x.ndim), group_axes(a, x.ndim)[1]
         if channel in axes:
             call.fail(
                 f"axes {a.axes} of data of rank {x.ndim} name its channel axis {channel}",
@@ -105,7 +105,7 @@ def infer_channels(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
 def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
     """Channels split into (group, within), then as layer_norm."""
     x, gamma, beta = inputs
-    channel, axes = _group_axes(a, x.ndim)
+    channel, axes = group_axes(a, x.ndim)
     each = k.index(x.shape[channel]) // a.num_groups
     shape = [*x.shape[:channel], k.index(a.num_groups), each, *x.shape[channel + 1 :]]
     grouped = k.compute(
@@ -130,7 +130,7 @@ def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
 def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:
     """The formula, on grouped channels."""
     x, gamma, beta = inputs
-    channel, axes = _group_axes(a, x.ndim)
+    channel, axes = group_axes(a, x.ndim)
     values = wide(x)
     each = x.shape[channel] // a.num_groups
     grouped = values.reshape(*x.shape[:channel], a.num_groups, each, *x.shape[channel + 1 :])
@@ -161,7 +161,7 @@ def gradient_group(b: Any, args: Any, a: GroupNormAttrs, out: Any, grad: Any) ->
     """As layer_norm's, on grouped channels."""
     x = args[0]
     info = x.struct_info
-    channel, axes = _group_axes(a, info.ndim)
+    channel, axes = group_axes(a, info.ndim)
     dims = list(named_dims(info, "nn.group_norm"))
     split = [*dims[:channel], a.num_groups, dims[channel] // a.num_groups, *dims[channel + 1 :]]
     folded = tuple(sorted((channel + 1, *(n if n < channel else n + 1 for n in axes))))
@@ -221,14 +221,14 @@ def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
 def compute_instance(inputs: Any, a: Any, out: Any) -> Any:
     """As layer_norm, weights by channel."""
     x, gamma, beta = inputs
-    channel, axes = _group_axes(a, x.ndim)
+    channel, axes = group_axes(a, x.ndim)
     return normalised(x, sorted(axes), lambda i: [i[channel]], gamma, beta, a, out, "instance_norm")
 
 
 def reference_instance(inputs: Any, a: Any) -> Any:
     """The formula."""
     x, gamma, beta = inputs
-    channel, axes = _group_axes(a, x.ndim)
+    channel, axes = group_axes(a, x.ndim)
     shape = [-1 if n == channel else 1 for n in range(x.ndim)]
     return np_normalised(x, axes, gamma.reshape(shape), beta.reshape(shape), a)
 
@@ -236,7 +236,7 @@ def reference_instance(inputs: Any, a: Any) -> Any:
 def gradient_instance(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """As layer_norm's, weights by channel."""
     x = args[0]
-    channel, axes = _group_axes(a, x.struct_info.ndim)
+    channel, axes = group_axes(a, x.struct_info.ndim)
     normal, deviation = standardised(b, x, axes, b.const(a.epsilon, x.struct_info.dtype))
     to_x = through_statistics(b, _weighted(b, grad, args, a, channel), normal, deviation, axes)
     return [to_x, *_to_weights(b, grad, normal, args, a, channel)]

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ops.layouts import Anchor, CutsAxes, Folds, FollowsInput, PerAxis, Permutes
+from baton._src.ops.nn.normalization.group_norm import group_axes
 from baton._src.ops.reduce.folds import folded_axes
 from baton._src.relax.nodes import Call, PrimValue, Tuple
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -30,7 +31,7 @@ def followed(call: Call, value: Any, order: Order) -> Made | None:
     match call.op.name, call.op.definition.layout:
         case "relax.nn.layer_norm", _:
             return _again(call, value, axes=_renumbered(order, attrs.axes)), order
-        case "relax.nn.group_norm", _:
+        case "relax.nn.group_norm" | "relax.nn.instance_norm", _:
             return _group_norm(call, value, order) if order[0] == 0 else None
         case "relax.squeeze", _:
             return None if attrs.axis is None else _without(call, value, order, {a % rank for a in attrs.axis})
@@ -126,7 +127,5 @@ def _cut(call: Call, value: Any, order: Order) -> Made | None:
 
 
 def _group_norm(call: Call, value: Any, order: Order) -> Made:
-    rank, attrs = len(order), call.attrs
-    channel = attrs.channel_axis % rank
-    axes = range(channel + 1, rank) if attrs.axes is None else attrs.axes
+    channel, axes = group_axes(call.attrs, len(order))
     return _again(call, value, channel_axis=order.index(channel), axes=_renumbered(order, axes)), order
