@@ -43,8 +43,8 @@ def followed(call: Call, value: Any, order: Order) -> Made | None:
         case _, Anchor(kernel=None) as facet:
             return _relabelled(call, value, facet, order)
         case _, Permutes():
-            axes = [a % rank for a in attrs.axes] if attrs.axes is not None else list(range(rank))[::-1]
-            return value, tuple(axes.index(a) for a in order)
+            turned = [a % rank for a in attrs.axes] if attrs.axes is not None else list(range(rank))[::-1]
+            return value, tuple(turned.index(a) for a in order)
         case _, CutsAxes():
             return _cut(call, value, order)
         case _, Folds(numbered=numbered):
