@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import baton
+from baton._src.support.diagnostics import DiagnosticError
 from baton.contrib import tvmjs
 
 RNG = np.random.default_rng(2)
@@ -100,3 +101,29 @@ def test_formats_and_names(tmp_path: Path) -> None:
         tvmjs.dump_ndarray_cache({}, str(tmp_path), "zip")
     with pytest.raises(ValueError, match="two parameters 'x'"):
         tvmjs.dump_ndarray_cache(iter([("x", np.zeros(1)), ("x", np.zeros(1))]), str(tmp_path))
+
+
+def test_parameters_of_the_process(tmp_path: Path) -> None:
+    """What is loaded by name stays until it is removed; parameters come in the order asked for."""
+
+    def call(name: str, *args: Any) -> Any:
+        return baton.get_global_func(f"vm.builtin.{name}")(*args)
+
+    given = {f"w_{i}": np.full(2, i, "float32") for i in range(3)}
+    tvmjs.dump_ndarray_cache(given, str(tmp_path), "raw", show_progress=False)
+    try:
+        call("ndarray_cache.load", str(tmp_path), 1, 0)
+        assert [p.numpy()[0] for p in call("param_array_from_cache", "w", -1)] == [0, 1, 2]
+        assert [p.numpy()[0] for p in call("param_array_from_cache_by_name", ["w_2", "w_0", "w_2"])] == [2, 0, 2]
+        assert len(call("param_array_from_cache_by_name_unpacked", "w_1")) == 1
+        with pytest.raises(DiagnosticError, match="a parameter 'w_0' already"):
+            call("ndarray_cache.update", "w_0", np.zeros(1, "int8"))
+        call("ndarray_cache.update", "w_0", np.full(1, 7, "int8"), True)
+        call("ndarray_cache.remove", "w_1")
+        assert call("ndarray_cache.get", "w_1") is None
+        assert [p.numpy()[0] for p in call("param_array_from_cache", "w", -1)] == [7]
+        with pytest.raises(DiagnosticError, match="no parameters w_1"):
+            call("param_array_from_cache", "w", 3)
+    finally:
+        call("ndarray_cache.clear")
+    assert call("ndarray_cache.get", "w_0") is None

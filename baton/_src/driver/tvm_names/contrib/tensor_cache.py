@@ -1,17 +1,12 @@
-"""Parameters in a folder, as LLM projects ship them (`tvm.contrib.tvmjs.dump_ndarray_cache`, `load_ndarray_cache`).
+"""Writing parameters to a folder, as LLM projects ship them (`tvm.contrib.tvmjs.dump_ndarray_cache`).
 
-    ndarray-cache.json        metadata, and of each shard the tensors in it: name, shape, dtype, format, place
-    params_shard_<n>.bin      the bytes of the tensors, one after another
-    ndarray-cache-b16.json    the same for who reads bfloat16, if float32 was stored so
-
-The format of a tensor is "raw", or "f32-to-bf16": float32 stored as its upper half, rounded.
+The files, and how they are read: `runtime.param_shards`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -19,20 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.param_shards import (
+    HALF_INDEX,
+    HALVED,
+    INDEX,
+    Record,
+    index_content,
+    load_ndarray_cache,
+    shard_content,
+)
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.whole_file import whole_file
-from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import AnyArray, NDArray, array
+from baton._src.values.tensor import AnyArray
 
-INDEX = "ndarray-cache.json"
-HALF_INDEX = "ndarray-cache-b16.json"
-HALVED = "f32-to-bf16"
 _LIMIT = np.uint32(0x7F7F0000).view(np.float32)
 """The largest bfloat16."""
-
-Record = dict[str, Any]
 
 
 def dump_ndarray_cache(
@@ -55,7 +53,7 @@ def dump_ndarray_cache(
         raise fail("api", f"there is no format {encode_format!r}", help=f'"raw" or "{HALVED}"', kind=ValueError)
     folder = Path(cache_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    old = _index(folder / INDEX) if update_if_exists and (folder / INDEX).exists() else {"records": []}
+    old = index_content(folder / INDEX) if update_if_exists and (folder / INDEX).exists() else {"records": []}
     writer = _Writer(folder, shard_cap_mb << 20, old["records"])
     for name, value in params.items() if isinstance(params, Mapping) else params:
         writer.add(name, _as_numpy(value), encode_format)
@@ -66,25 +64,6 @@ def dump_ndarray_cache(
     _write_index(folder / INDEX, told, shards)
     if any(r["format"] == HALVED and r["dtype"] == "float32" for shard in shards for r in shard["records"]):
         _write_index(folder / HALF_INDEX, told, [_as_halves(shard) for shard in shards])
-
-
-def load_ndarray_cache(cachepath: str, device: Device = CPU) -> tuple[dict[str, NDArray], Any]:
-    """The parameters by name, and the metadata, of a folder or of an index in it.
-
-    Errors: `file-missing`; `tvm-format` for an index that is malformed, or names files outside of its folder, or places
-    beyond their ends.
-    """
-    path = Path(cachepath)
-    index = path if path.suffix == ".json" else path / INDEX
-    found = _index(index)
-    params: dict[str, NDArray] = {}
-    try:
-        for shard in found["records"]:
-            content = _content(index.parent, shard)
-            params |= {str(r["name"]): array(_decoded(content, r), device) for r in shard["records"]}
-        return params, found.get("metadata", {})
-    except (KeyError, TypeError, ValueError) as error:
-        raise fail("tvm-format", f"{index} is malformed: {error!r}") from error
 
 
 @dataclass
@@ -127,7 +106,7 @@ class _Writer:
         if old["nbytes"] != len(data):
             message = f"the parameter {record['name']!r} has {len(data)} bytes, and had {old['nbytes']}"
             raise fail("tvm-format", message, help="write the folder anew: update_if_exists=False", kind=ValueError)
-        content = bytearray(_content(self.folder, shard))
+        content = bytearray(shard_content(self.folder, shard))
         content[old["byteOffset"] : old["byteOffset"] + len(data)] = data
         shard["md5sum"] = self._write(shard["dataPath"], content)
         shard["records"][place] = {**record, "byteOffset": old["byteOffset"]}
@@ -163,44 +142,6 @@ def _halved(value: AnyArray) -> AnyArray:
     return upper
 
 
-def _decoded(content: bytes, record: Record) -> AnyArray:
-    start, size, shape = int(record["byteOffset"]), int(record["nbytes"]), tuple(int(d) for d in record["shape"])
-    halved = record["format"] == HALVED and record["dtype"] == "float32"
-    dtype = np.dtype(np.uint16) if halved else DataType(record["dtype"]).numpy
-    if min(start, *shape, 0) < 0 or start + size > len(content) or size != math.prod(shape) * dtype.itemsize:
-        raise fail("tvm-format", f"the parameter {record['name']!r} does not lie in its file")
-    found = np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape)
-    return (found.astype(np.uint32) << np.uint32(16)).view(np.float32) if halved else found
-
-
-def _content(folder: Path, shard: Record) -> bytes:
-    """The bytes of a shard, which lies in the folder of its index."""
-    name = str(shard["dataPath"])
-    if shard["format"] != "raw-shard" or Path(name).name != name:
-        raise fail("tvm-format", f"{name!r} is not a file of raw data beside its index")
-    content = _read(folder / name)
-    if len(content) != shard["nbytes"]:
-        raise fail("tvm-format", f"{folder / name} has {len(content)} bytes, {shard['nbytes']} were written")
-    return content
-
-
-def _index(path: Path) -> Record:
-    try:
-        found = json.loads(_read(path))
-    except ValueError as error:
-        raise fail("tvm-format", f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("records"), list):
-        raise fail("tvm-format", f"{path} is not an index of parameters")
-    return found
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise fail("file-missing", f"cannot read {path}: {error.strerror or error}") from error
-
-
 def _write_index(path: Path, metadata: Any, shards: list[Record]) -> None:
     with whole_file(path) as stream:
         stream.write(json.dumps({"metadata": metadata, "records": shards}, indent=4).encode())
@@ -213,3 +154,6 @@ def _as_halves(shard: Record) -> Record:
         for r in shard["records"]
     ]
     return {**shard, "records": records}
+
+
+__all__ = ["dump_ndarray_cache", "load_ndarray_cache"]
