@@ -63,13 +63,19 @@ class IRModule(Node):
 
     @staticmethod
     def from_expr(expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Any = None) -> IRModule:
-        """A module whose `main` (or `global_symbol`) is `expr`; an expression's free variables become parameters."""
+        """A module whose `main` (or `global_symbol`) is `expr`; an expression's free variables become parameters.
+
+        It is `main_1`, as in TVM, if one of the `functions` is called `main`.
+        """
         attributes = getattr(expr, "attrs", None)
         function = expr
         if not hasattr(expr, "params") and IRModule.as_function is not None:
             function = IRModule.as_function(expr)
-        name = attributes.get("global_symbol", "main") if isinstance(attributes, dict) else "main"
-        return IRModule({name: function, **(functions or {})}, type_defs)
+        symbol = attributes.get("global_symbol") if isinstance(attributes, dict) else None
+        taken = {getattr(key, "name_hint", key) for key in functions or ()}
+        fresh = ("main", *(f"main_{number}" for number in range(1, len(taken) + 1)))
+        name = symbol or next(name for name in fresh if name not in taken)
+        return IRModule({GlobalVar(name): function, **(functions or {})}, type_defs)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable named `name`; `DiagnosticError` (`module-missing`) if there is none."""
@@ -164,15 +170,19 @@ class IRModule(Node):
         self[var] = func
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
-        """Take over every definition of `other`, in place."""
+        """Take over every definition of `other`, in place; what its functions call by a name that was there before is
+        what this name means here."""
         if not isinstance(other, (IRModule, Mapping)):
             raise fail(
                 "module-function",
                 f"expected a module or a dict of functions by name, got {other!r:.60}",
                 kind=TypeError,
             )
-        for var, function in (other.functions if isinstance(other, IRModule) else other).items():
-            self[var.name_hint if isinstance(var, GlobalVar) and var in self else var] = function
+        given = other.functions if isinstance(other, IRModule) else other
+        own = {var.name_hint: var for var in self.functions}
+        renewed = {v: own[v.name_hint] for v in given if isinstance(v, GlobalVar) and v.name_hint in own}
+        for var, function in given.items():
+            self[renewed.get(var, var)] = substitute(function, renewed, notes=False)
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
 
