@@ -304,6 +304,24 @@ def test_private_functions_are_inlined_and_removed() -> None:
     assert [c for c in called(after) if c not in ("DataflowVar", "Var")] == ["add", "exp", "add", "exp", "Tuple"]
 
 
+@pytest.mark.rule("RELAX-PASS-10")
+def test_inlining_keeps_dataflow_blocks_and_leaves_no_copies() -> None:
+    # Outside of a block, the bodies' own blocks were lost, so that nothing was fused; each result was a copy.
+    def body(bb: Any, t: Any) -> Any:
+        bb.emit(R.log(t))  # unused
+        return R.exp(R.add(t, t))
+
+    bb = BlockBuilder(IRModule({"helper": program([tensor("t", 2)], body)["main"].without_attr("global_symbol")}))
+    var = bb.get().get_global_var("helper")
+    x = tensor("x", 2)
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(Call(var, [bb.emit(Call(var, [x]))])))
+    after = check(InlinePrivateFunctions(), bb.get(), *arrays((2,)))
+    (block,) = after["main"].body.blocks
+    assert isinstance(block, DataflowBlock)
+    assert [b.value.op.name for b in block.bindings] == ["relax.add", "relax.exp"] * 2
+
+
 @pytest.mark.rule("RELAX-PASS-10", rejects=True)
 def test_public_and_recursive_functions_stay() -> None:
     public = program([tensor("t", 2)], lambda b, t: R.exp(t))["main"].with_attr("global_symbol", "helper")

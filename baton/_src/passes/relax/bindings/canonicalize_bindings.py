@@ -63,8 +63,13 @@ class CanonicalizeBindings(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        known = with_known_sizes(function)
-        return _Canonicalizer(module, known).function(known)
+        return canonicalized(function, module)
+
+
+def canonicalized(function: Function, module: IRModule | None = None) -> Function:
+    """See the module; `module` holds the functions that `function` calls."""
+    known = with_known_sizes(function)
+    return _Canonicalizer(module, known).function(known)
 
 
 # ------------------------------------------------------------------------------------------------- shape variables
@@ -113,7 +118,7 @@ def _single_definitions(function: Function) -> Iterator[tuple[TirVar, MatchCast]
 
 
 class _Canonicalizer(BindingRewriter):
-    def __init__(self, module: IRModule, function: Function) -> None:
+    def __init__(self, module: IRModule | None, function: Function) -> None:
         super().__init__(module)
         self.root = function
         self.used_outside = _used_outside(function)

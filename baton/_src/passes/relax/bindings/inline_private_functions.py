@@ -5,13 +5,15 @@
 A private function (no `global_symbol`) is inlined into every call unless it calls itself, directly or through others.
 Its shape variables become the dims of the arguments. Casts take over the checks that a call would make at run time: of
 arguments that may not fit the parameters, and of a result that may not fit the declared one. Called in a dataflow
-block, it must be a sequence of dataflow blocks; other calls there stay. Functions that are no longer called are
-removed; Primitive functions and kernels are left alone.
+block, it must be a sequence of dataflow blocks; other calls there stay. Called outside of one, its dataflow blocks stay
+what they are. Copies and unused bindings are then removed from the functions that changed, functions that are no longer
+called from the module; Primitive functions and kernels are left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, detect_recursion
@@ -20,7 +22,8 @@ from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
+from baton._src.passes.relax.bindings.canonicalize_bindings import canonicalized
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused, remove_unreachable
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.same_info import same_info
@@ -28,6 +31,7 @@ from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.variables import defined_symbolic_vars, leaf_dims, leaf_infos, prim_vars
 from baton._src.relax.nodes import (
     Binding,
+    BindingBlock,
     Call,
     DataflowBlock,
     DataflowVar,
@@ -63,7 +67,7 @@ class InlinePrivateFunctions(Pass):
                 function = module.functions[var]
                 if not isinstance(function, Function):
                     continue
-                found = inliner.function(function)
+                found = inliner.inlined(function)
                 if found is not function:
                     changed[var] = found
                 if var not in recursive and _is_private(found):
@@ -76,7 +80,8 @@ class InlinePrivateFunctions(Pass):
 
 def inline_functions(function: Function, bodies: Mapping[GlobalVar | str, Function]) -> Function:
     """`function` with the bodies of others, given by variable or name, in place of their calls. Calls inside these
-    bodies are treated in the same way. Error: `pass-recursive` if one calls itself, directly or through others.
+    bodies are treated in the same way; copies and unused bindings that are left are removed. Error: `pass-recursive`
+    if one calls itself, directly or through others.
     """
     named = {key if isinstance(key, str) else key.name_hint: body for key, body in bodies.items()}
     called = {v for f in (function, *named.values()) for v in mentioned(f)}
@@ -88,7 +93,7 @@ def inline_functions(function: Function, bodies: Mapping[GlobalVar | str, Functi
         raise fail("pass-recursive", f"functions that call themselves cannot be inlined: {names}")
     inliner = _Inliner(module)
     for (var,) in components(call_graph(module)):
-        inliner.bodies[var] = inliner.function(module.functions[var])
+        inliner.bodies[var] = inliner.inlined(module.functions[var])
     return inliner.bodies[own]
 
 
@@ -99,8 +104,47 @@ def _is_private(function: Function) -> bool:
 class _Inliner(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
+        self.module = module
         self.bodies: dict[GlobalVar, Function] = {}
         self.prover = Analyzer()
+        self.finished: list[list[BindingBlock]] = []
+        """The blocks made so far of each block being rewritten, from the outermost one."""
+
+    def inlined(self, function: Function) -> Function:
+        """The function with its calls inlined and tidied; the same object if there are none."""
+        found = self.function(function)
+        return function if found is function else remove_all_unused(canonicalized(found, self.module))
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.finished.append([])
+
+    def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
+        finished = self.finished.pop()
+        if not finished:
+            return super().leave_block(block, bindings)
+        return [*finished, BindingBlock(bindings, block.span)] if bindings else finished
+
+    @contextmanager
+    def _within(self, block: BindingBlock) -> Iterator[None]:
+        """Add bindings of an inlined block: to a block of its own if it is one of dataflow and the present one is not,
+        as passes look for dataflow.
+        """
+        outer = self.block
+        apart = isinstance(block, DataflowBlock) and not isinstance(outer, DataflowBlock)
+        if apart:
+            self._finish()
+            self.block = block
+        yield
+        if apart:
+            self._finish()
+            self.block = outer
+
+    def _finish(self) -> None:
+        """End the block of the bindings made so far."""
+        assert self.block is not None
+        if self._made:
+            self.finished[-1].append(type(self.block)(self._made, self.block.span))
+            self._made = []
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
@@ -122,10 +166,13 @@ class _Inliner(BindingRewriter):
         passed = [casts[p].var if p in casts else a for p, a in zip(fresh.params, value.args)]
         body: SeqExpr = substitute(fresh.body, {**dict(zip(fresh.params, passed)), **symbols})
         sharper = any(not same_info(p.struct_info_, a.struct_info_) for p, a in zip(function.params, passed))
+        local = self.in_dataflow
         for block in body.blocks:
-            for inner in block.bindings:
-                local = self._as_local(inner)
-                self.keep(self._sharpened(local) if sharper else local)
+            with self._within(block):
+                for inner in block.bindings:
+                    renewed = self._renewed(inner)
+                    own = self._as_local(renewed) if local else renewed
+                    self.keep(self._sharpened(own) if sharper else own)
         promised = substitute(fresh.ret_struct_info, {**dict(zip(fresh.params, passed)), **symbols})
         self._bind_result(binding, self._use(body.body), promised)
 
@@ -162,12 +209,10 @@ class _Inliner(BindingRewriter):
             self.keep(MatchCast(binding.var, value=result, struct_info=promised, span=binding.span))
 
     def _as_local(self, binding: Binding) -> Binding:
-        """The binding with a variable of the kind that the present block has."""
-        binding = self._renewed(binding)
-        kind = DataflowVar if self.in_dataflow else Var
-        if type(binding.var) is kind:
+        """The binding with a variable that is local to the present dataflow block."""
+        if isinstance(binding.var, DataflowVar):
             return binding
-        new = kind(binding.var.name_hint, binding.var.struct_info_, binding.var.span)
+        new = DataflowVar(binding.var.name_hint, binding.var.struct_info_, binding.var.span)
         self.replace(binding.var, new)
         return binding.with_fields(var=new)
 
