@@ -171,8 +171,8 @@ class _Inliner(BindingRewriter):
             with self._within(block):
                 for inner in block.bindings:
                     renewed = self._renewed(inner)
-                    own = self._as_local(renewed) if local else renewed
-                    self.keep(self._sharpened(own) if sharper else own)
+                    placed = self._as_local(renewed) if local else renewed
+                    self.keep(self._sharpened(placed) if sharper else placed)
         promised = substitute(fresh.ret_struct_info, {**dict(zip(fresh.params, passed)), **symbols})
         self._bind_result(binding, self._use(body.body), promised)
 
