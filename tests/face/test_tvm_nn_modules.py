@@ -308,3 +308,22 @@ def test_draws_from_the_likeliest_entries(vocabulary: int | str) -> None:
     for found, row, number in zip(drawn.numpy()[:, 0], rows[:, 0], u[:, 0]):
         order = np.argsort(-prob[row])
         assert found == order[np.searchsorted(np.cumsum(expected[row][order]), number, side="right")]
+
+
+def test_norms_without_weights_of_open_sizes() -> None:
+    """The ones and zeros in the places of weights were made of sizes that nobody knows when compiling."""
+
+    class Norms(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return op.layer_norm(x, [x.shape[2]]), op.group_norm(x, 2, None, None)
+
+    module, _ = Norms().export_tvm({"forward": {"x": nn.spec.Tensor(["n", "c", "h"], "float32")}})
+    x = np.random.default_rng(0).standard_normal((2, 4, 5)).astype("float32")
+    rows, groups = relax.VirtualMachine(relax.build(module, "llvm"), tvm.cpu())["forward"](tvm.nd.array(x))
+    np.testing.assert_allclose(rows.numpy(), normal(x, 2), atol=1e-4)
+    np.testing.assert_allclose(groups.numpy(), normal(x.reshape(2, 2, 10), 2).reshape(x.shape), atol=1e-4)
+
+
+def normal(x: Any, axis: int) -> Any:
+    """With mean 0 and variance 1 along an axis."""
+    return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)

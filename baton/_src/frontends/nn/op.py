@@ -182,6 +182,13 @@ def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Any:
     return emit(_RELAX.triu(x._expr, k=diagonal), name)
 
 
+def _filled(number: int, shape: Sequence[Any], dtype: str) -> Any:
+    """A tensor of one number: a constant, unless a size is known only when the program runs."""
+    if all(isinstance(dim, int) for dim in shape):
+        return const(np.full(shape, number), dtype)
+    return _RELAX.full(tuple(shape), const(number, dtype), dtype)
+
+
 def layer_norm(
     x: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
     name: str = "layer_norm",
@@ -189,8 +196,8 @@ def layer_norm(
     """Normalize to mean 0 and variance 1 over the last axes, then scale and shift."""
     extents = [normalized_shape] if not isinstance(normalized_shape, (list, tuple)) else list(normalized_shape)
     axes = list(range(-len(extents), 0))
-    scale = weight._expr if weight is not None else const(np.ones(extents), x.dtype)
-    shift = bias._expr if bias is not None else const(np.zeros(extents), x.dtype)
+    scale = weight._expr if weight is not None else _filled(1, extents, x.dtype)
+    shift = bias._expr if bias is not None else _filled(0, extents, x.dtype)
     return emit(_RELAX.nn.layer_norm(x._expr, scale, shift, axes=axes, epsilon=eps), name)
 
 
@@ -207,8 +214,8 @@ def group_norm(
     shift.
     """
     channels = x.shape[channel_axis]
-    scale = weight._expr if weight is not None else const(np.ones(channels), x.dtype)
-    shift = bias._expr if bias is not None else const(np.zeros(channels), x.dtype)
+    scale = weight._expr if weight is not None else _filled(1, [channels], x.dtype)
+    shift = bias._expr if bias is not None else _filled(0, [channels], x.dtype)
     over = list(range(2, x.ndim)) if axes is None else list(axes)
     return emit(_RELAX.nn.group_norm(x._expr, scale, shift, num_groups, channel_axis, over, eps), name)
 
