@@ -144,35 +144,58 @@ def _supports(compiler: str, call: Call) -> bool:
 
 
 class Groups:
-    """Disjoint sets of regions, each with the outside regions it depends on."""
+    """Disjoint sets of regions, each with the outside regions it depends on, directly or not. Sets of regions are
+    integers with a bit for each.
+    """
 
     def __init__(self) -> None:
         self._parent: list[int] = []
-        self._needs: list[set[int]] = []
+        self._members: list[int] = []
+        self._needs: list[int] = []
 
     def new(self) -> int:
-        self._parent.append(len(self._parent))
-        self._needs.append(set())
-        return len(self._parent) - 1
+        number = len(self._parent)
+        self._parent.append(number)
+        self._members.append(1 << number)
+        self._needs.append(0)
+        return number
 
     def find(self, group: int) -> int:
         while self._parent[group] != group:
             self._parent[group] = group = self._parent[self._parent[group]]
         return group
 
-    def needs(self, group: int) -> set[int]:
-        group = self.find(group)
-        return {self.find(g) for g in self._needs[group]} - {group}
+    def members(self, group: int) -> int:
+        return self._members[self.find(group)]
+
+    def needs(self, group: int) -> int:
+        return self._needs[self.find(group)]
 
     def join(self, one: int, other: int) -> None:
         one, other = self.find(one), self.find(other)
-        if one != other:
-            self._parent[other] = one
-            self._needs[one] |= self._needs[other]
+        if one == other:
+            return
+        self._parent[other] = one
+        self._members[one] |= self._members[other]
+        self._needs[one] = (self._needs[one] | self._needs[other]) & ~self._members[one]
+        whole = self._needs[one] | self._members[one]
+        for group, needs in enumerate(self._needs):
+            if needs & self._members[one]:  # what depended on a part now depends on all
+                self._needs[group] |= whole
 
-    def add_needs(self, group: int, more: set[int]) -> None:
+    def add_needs(self, group: int, more: int) -> None:
+        """`group`, on which nothing depends yet, depends on these regions."""
         group = self.find(group)
-        self._needs[group] |= {self.find(g) for g in more} - {group}
+        self._needs[group] |= self.closed(more) & ~self._members[group]
+
+    def closed(self, regions: int) -> int:
+        """With the sets they belong to, and what those depend on."""
+        found, left = regions, regions
+        while left:
+            group = self.find(left.bit_length() - 1)
+            found |= self._members[group] | self._needs[group]
+            left &= ~self._members[group]
+        return found
 
 
 @dataclass(frozen=True)
@@ -198,28 +221,30 @@ class MergeCompilerRegions(RelayFunctionPass):
     def _merged(self, function: Any) -> tuple[Groups, dict[Any, int]]:
         """The group of every marked call, and of the begins before it."""
         groups, region, scopes = Groups(), dict[Any, int](), Scopes(function)
-        behind: dict[Any, set[int]] = {}
+        behind: dict[Any, int] = {}
         ends = {n.args[0]: n for n in walk(function) if is_call(n, END)}
-        bound: dict[Any, list[Any]] = {}
+        lets = _LetOrder(function, behind)
         for node in walk(function):
-            if isinstance(node, Let):
-                bound.setdefault(node.value, []).append(node.var)
-        for node in walk(function):
-            needed = behind.get(node, set()).union(*(behind.get(p, set()) for p in parts(node)))
+            needed = lets.before(node)
+            for part in parts(node):
+                needed |= behind.get(part, 0)
             if node in ends:
                 own = region[node] = groups.new()
                 region.update((a, own) for a in operands(node))
                 producers = [self._producer(region, scopes, node, a) for a in operands(node)]
-                around = [  # what each operand needs that is not the region it would join
-                    _all_needs(groups, region[p]) if p is not None else _closed(groups, behind.get(a, set()))
-                    for p, a in zip(producers, operands(node))
-                ]
+                around = 0  # what the operands need that is not the region they would join
+                for producer, operand in zip(producers, operands(node)):
+                    needs = (
+                        groups.closed(behind.get(operand, 0)) if producer is None else groups.needs(region[producer])
+                    )
+                    around |= needs
                 groups.add_needs(own, needed)
                 for producer in producers:
-                    if producer is not None and not any(groups.find(region[producer]) in found for found in around):
+                    if producer is not None and not groups.members(region[producer]) & around:
                         groups.join(region[producer], own)
-            behind[node] = needed | ({region[node.args[0]]} if is_call(node, END) and node.args[0] in region else set())
-            behind.update((var, behind[node]) for var in bound.get(node, ()))
+            behind[node] = needed
+            if is_call(node, END) and node.args[0] in region:
+                behind[node] |= 1 << region[node.args[0]]
         return groups, region
 
     @staticmethod
@@ -234,20 +259,29 @@ class MergeCompilerRegions(RelayFunctionPass):
         return made if made in region and scopes.of[made] is scopes.of[node] else None
 
 
-def _closed(groups: Groups, needed: set[int]) -> set[int]:
-    found = {groups.find(g) for g in needed}
-    return found.union(*(_all_needs(groups, g) for g in found))
+class _LetOrder:
+    """What has run before a let's variable can be read: its value, and the values of the lets around it, which stay
+    where they are. `behind` has the regions that each expression comes after.
+    """
 
+    def __init__(self, function: Any, behind: dict[Any, int]) -> None:
+        self._behind = behind
+        found = [n for n in walk(function) if isinstance(n, Let)]
+        self._values = {let.var: let.value for let in found}
+        self._around = {let.body.var: let.var for let in found if isinstance(let.body, Let)}
+        self._known: dict[Any, int] = {}
 
-def _all_needs(groups: Groups, start: int) -> set[int]:
-    found: set[int] = set()
-    work = [start]
-    while work:
-        top = work.pop()
-        for group in groups.needs(top) - found:
-            found.add(group)
-            work.append(group)
-    return found
+    def before(self, node: Any) -> int:
+        """The regions behind a variable of a let; none behind others."""
+        chain, var = [], node if node in self._values else None
+        while var is not None and var not in self._known:
+            chain.append(var)
+            var = self._around.get(var)
+        needed = self._known.get(var, 0)
+        for var in reversed(chain):
+            needed |= self._behind.get(self._values[var], 0)
+            self._known[var] = needed
+        return needed
 
 
 __all__ = ["AnnotateTarget", "MergeCompilerRegions", "MergeComposite"]
