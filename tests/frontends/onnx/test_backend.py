@@ -45,6 +45,19 @@ def test_run_node() -> None:
     np.testing.assert_array_equal(found, np.minimum(X, 2))
 
 
+def test_values_that_are_bound_may_be_lists() -> None:
+    """They were taken for arrays: a list of axes was an AttributeError, where lists are taken for other inputs."""
+    prepared = backend.prepare(SUM)
+    np.testing.assert_array_equal(prepared.run([X, [0]]).y, X.sum(0))
+    np.testing.assert_array_equal(prepared.run({"x": X, "axes": (1,)}).y, X.sum(1))
+
+
+@pytest.mark.parametrize("given", [[X], [X, X, X], {"a": X}])
+def test_inputs_of_a_node_are_counted(given: object) -> None:
+    with pytest.raises(DiagnosticError, match=r"the node takes 2 inputs \(a, b\); \d given"):
+        backend.run_node(helper.make_node("Add", ["a", "b"], ["c"]), given)
+
+
 def test_axes_given_as_inputs_are_compiled_per_value() -> None:
     """ONNX lets axes be inputs; the backend compiles one program for each value and keeps it."""
     program = backend.prepare(SUM)

@@ -68,8 +68,8 @@ class BatonBackendRep(BackendRep):
 
         Raises `DiagnosticError` for missing or unknown inputs and wrong dtypes or shapes.
         """
-        feed = self._feed(inputs)
         while True:
+            feed = self._feed(inputs)
             try:
                 model = self._program(feed)
                 break
@@ -93,7 +93,8 @@ class BatonBackendRep(BackendRep):
         for name in self.bound:
             if name not in found:
                 raise fail("input-missing", f"input {name!r} is missing", help=f"the inputs are: {self.names}")
-        return {n: read_tensor(v, None) if isinstance(v, onnx.TensorProto) else v for n, v in found.items()}
+        read = {n: read_tensor(v, None) if isinstance(v, onnx.TensorProto) else v for n, v in found.items()}
+        return {n: np.asarray(v) if n in self.bound else v for n, v in read.items()}
 
 
 class BatonBackend(Backend):
@@ -131,7 +132,11 @@ class BatonBackend(Backend):
         """Run one node on arrays, in order; `opset_version` among `kwargs` says which version of the operator it is."""
         opset = kwargs.pop("opset_version", None) or onnx.defs.onnx_opset_version()
         names = [name for name in dict.fromkeys(node.input) if name]
-        given = inputs if isinstance(inputs, Mapping) else dict(zip(names, _arrays(inputs), strict=True))
+        arrays = inputs if isinstance(inputs, Mapping) else _arrays(inputs)
+        given = inputs if isinstance(inputs, Mapping) else dict(zip(names, arrays))
+        if len(arrays) > len(names) or any(name not in given for name in names):
+            message = f"the node takes {len(names)} inputs ({', '.join(names)}); {len(arrays)} given"
+            raise fail("argument-count", message)
         model = _single_node_model(node, {n: np.asarray(given[n]) for n in names}, int(opset))
         return cls.run_model(model, given, device, **kwargs)
 
