@@ -60,7 +60,7 @@ BODIES = {
     "let %s = %x + %y; (%s * %x, %s * %y)": 1,
     "let %s = %x + %y; let %e = exp(%s); let %t = %s * 2f; (%e, %t)": 1,
     "let %s = %x + %y; let %e = exp(%s); let %t = %e * %s; %t": 2,
-    "let %s = %x + %y; let %e = exp(%s); let %t = tanh(%y); (%e, %t * %s)": 2,  # joined, it would wait for %t, behind %e
+    "let %s = %x + %y; let %e = exp(%s); let %t = tanh(%y); (%e, %t * %s)": 2,  # %e does not wait for %t
     "concatenate((%x + %y, %x * %y))": 1,  # the tuple is made there
     "%1 = %x + %y; exp(%1) + %1": 2,  # joined, the region would wait for itself through exp
     "%1 = %x + %y; %2 = exp(%1); (%2 * %1, %1 * 2f)": 2,
