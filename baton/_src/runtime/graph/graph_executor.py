@@ -12,7 +12,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import chain, repeat, zip_longest
+from itertools import chain, repeat
 from typing import Any, ClassVar
 
 from baton._src.runtime.between_repetitions import Between
@@ -21,7 +21,7 @@ from baton._src.runtime.graph.given_inputs import as_input, as_tensor, input_spe
 from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
-from baton._src.runtime.value_info import FunctionValue, TupleValue
+from baton._src.runtime.value_info import FunctionValue
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
@@ -38,10 +38,9 @@ class GraphRuntime(ModuleFace):
         self.machine = VirtualMachine(executable, device)
         self.device = device
         signature = executable.facts.get("signatures", {}).get("main", {})
-        known, result = _interface(executable)
-        inputs = zip(signature.get("inputs", ()), chain(known, repeat(None)))
+        inputs = zip(signature.get("inputs", ()), chain(_params(executable), repeat(None)))
         self.input_specs = [input_spec(name, dtype, dims, info) for (name, dtype, dims), info in inputs]
-        self.output_specs: list[Any] = _flat_specs(signature.get("outputs", []), result)
+        self.output_specs: list[Any] = list(signature.get("outputs", ()))
         self.names = [spec.name for spec in self.input_specs]
         self.inputs: list[Any] = [None] * len(self.names)
         self.outputs: tuple[Any, ...] | None = None
@@ -109,26 +108,11 @@ class GraphRuntime(ModuleFace):
         return found
 
 
-def _interface(executable: Executable) -> tuple[Sequence[Any], Any]:
-    """The declared arguments and result of `main`, as far as the executable has them."""
+def _params(executable: Executable) -> Sequence[Any]:
+    """The declared arguments of `main`, as far as the executable has them."""
     index = executable.function_index.get("main")
     info = None if index is None else executable.functions[index].info
-    return (info.params or (), info.ret) if isinstance(info, FunctionValue) else ((), None)
-
-
-def _flat_specs(specs: Sequence[Any], result: Any) -> list[Any]:
-    """One for each tensor: those of a tuple in the place of an output are named after it and numbered."""
-    fields = result.fields if isinstance(result, TupleValue) else (result,)
-    found: list[Any] = []
-    for spec, info in zip_longest(specs, fields[: len(specs)]):
-        if not isinstance(info, TupleValue):
-            found.append(spec)
-            continue
-        inner = [
-            [f"{spec[0]}_{n}", getattr(i, "dtype", "void"), getattr(i, "dims", None)] for n, i in enumerate(info.fields)
-        ]
-        found += _flat_specs(inner, info)
-    return found
+    return (info.params or ()) if isinstance(info, FunctionValue) else ()
 
 
 def tensors_in(value: Any) -> Iterator[NDArray]:
