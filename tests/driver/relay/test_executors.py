@@ -436,3 +436,17 @@ def test_a_function_keeps_the_module_it_was_made_of(kind: str) -> None:
     program["f"] = module("def @f(%x: float32) { %x * 0f }")["f"]
     assert run(2.0).numpy() == 3
     assert create_executor(kind, program).evaluate()(2.0).numpy() == 0
+
+
+def test_numbers_are_tensors_to_the_virtual_machine() -> None:
+    """As TVM's converts them, wherever arguments are given; a runtime scalar is nothing that a program of Relay takes."""
+    program = module("def @main(%x: Tensor[(2), float32], %n: int32, %t: (float32, bool)) { (%x * %t.0, %n, %t.1) }")
+    machine = relay_vm.VirtualMachine(relay_vm.compile(program, "llvm"))
+    x, pair = np.ones(2, "f"), [0.5, True]
+    machine.set_input("main", x, 3, t=pair)
+    machine.set_one_input("main", 1, 4)
+    for found, n in ((machine.run(x, 3, pair), 3), (machine.run(x, n=3, t=pair), 3), (machine.invoke("main"), 4)):
+        assert [f.numpy().tolist() for f in found] == [[0.5, 0.5], n, True]
+    assert machine.benchmark(CPU, x, 3, pair, repeat=1, number=1).mean > 0
+    with pytest.raises(DiagnosticError, match="main has no argument number 3"):
+        machine.set_one_input("main", 3, 1)

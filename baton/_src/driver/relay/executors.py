@@ -126,7 +126,7 @@ class Executor:
             module = as_graph(module, name)
         executable, _ = build_executable(module, self.target, entry=name)
         machine = VirtualMachine(executable, self.device)
-        return lambda *args: machine.invoke(name, *[_as_tensor(a) for a in args])
+        return lambda *args: machine.invoke(name, *args)
 
 
 class GraphExecutor(Executor):
@@ -205,13 +205,6 @@ def _is_of(type_: TensorType, given: Any) -> bool:
     if not isinstance(given, NDArray) or given.dtype != type_.dtype or given.ndim != len(type_.shape):
         return False
     return all(not isinstance(d, IntImm) or d.value == have for d, have in zip(type_.shape, given.shape))
-
-
-def _as_tensor(value: Any) -> Any:
-    """Relay has no scalars but tensors of rank 0; a Python list is a tuple."""
-    if isinstance(value, (bool, int, float, np.generic)):
-        return to_value(value)
-    return tuple(_as_tensor(v) for v in value) if isinstance(value, (list, tuple)) else value
 
 
 def create_executor(

@@ -7,6 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.targets import chosen_target
@@ -14,6 +16,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.relay.nodes import Function
+from baton._src.relay.running_values import to_value
 from baton._src.runtime.executable import executable as runtime_executable
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import load_executable
@@ -192,6 +195,13 @@ class VMCompiler:
         return self._compiled
 
 
+def _argument(value: Any) -> Any:
+    """A value as programs take it: Relay has no scalars but tensors of rank 0, and a list is a tuple."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        return to_value(value)
+    return tuple(map(_argument, value)) if isinstance(value, (list, tuple)) else from_host(value)
+
+
 class VirtualMachine:
     """Runs an executable. Methods follow `tvm.runtime.vm.VirtualMachine` v0.19."""
 
@@ -213,8 +223,7 @@ class VirtualMachine:
         if not args and not kwargs and self.machine.executable.entry(func_name).params:
             self.invoke_stateful(func_name)
             return self._results(func_name)
-        given = from_host(args)
-        named = {name: from_host(value) for name, value in kwargs.items()}
+        given, named = tuple(map(_argument, args)), {name: _argument(value) for name, value in kwargs.items()}
         return apart_from(self.machine[func_name](*given, **named), (*given, *named.values()))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -223,8 +232,7 @@ class VirtualMachine:
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep the arguments of the next call of `func_name`."""
-        given = from_host(args)
-        named = {name: from_host(value) for name, value in kwargs.items()}
+        given, named = tuple(map(_argument, args)), {name: _argument(value) for name, value in kwargs.items()}
         params = self.machine.executable.entry(func_name).params
         self._kept[func_name] = {**dict(zip(params, given)), **named}
         self.machine.set_input(func_name, *given, **named)
@@ -235,6 +243,9 @@ class VirtualMachine:
         pairs = dict(kwargs)
         if args:
             key, value = args
+            if isinstance(key, int) and not 0 <= key < len(params):
+                message = f"{func_name} has no argument number {key}"
+                raise fail("argument-unknown", message, help=f"it has {len(params)}, from 0 on")
             pairs[params[key] if isinstance(key, int) else str(key)] = value
         for name in pairs:
             if name not in params:
@@ -311,4 +322,5 @@ class VirtualMachine:
         """Seconds a run, on arguments by place or name. Handing them over copies nothing, so `end_to_end` is the same;
         the other options change nothing."""
         del limit_zero_time_iterations, end_to_end, cooldown_interval_ms, repeats_to_cooldown
-        return self.machine.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)(*args, **kwargs)
+        given, named = tuple(map(_argument, args)), {name: _argument(value) for name, value in kwargs.items()}
+        return self.machine.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)(*given, **named)
