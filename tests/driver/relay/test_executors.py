@@ -439,7 +439,7 @@ def test_a_function_keeps_the_module_it_was_made_of(kind: str) -> None:
 
 
 def test_numbers_are_tensors_to_the_virtual_machine() -> None:
-    """As TVM's converts them, wherever arguments are given; a runtime scalar is nothing that a program of Relay takes."""
+    """As TVM converts them, wherever arguments are given: programs of Relay take no runtime scalars."""
     program = module("def @main(%x: Tensor[(2), float32], %n: int32, %t: (float32, bool)) { (%x * %t.0, %n, %t.1) }")
     machine = relay_vm.VirtualMachine(relay_vm.compile(program, "llvm"))
     x, pair = np.ones(2, "f"), [0.5, True]
