@@ -9,10 +9,11 @@ import pytest
 
 from baton import te
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.te_gradients import register_te_gradient
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Constant, If, Tuple, TupleGetItem
+from baton._src.relax.nodes import Constant, If, Tuple, TupleGetItem, Var
 from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
@@ -84,6 +85,45 @@ def test_parameters_asked_for_and_parameters_not_used() -> None:
     assert not grads[1].any()
     only = check_gradient(module, arrays((2,), (3,)), require_grads=module["main"].params[0])
     assert len(only) == 1
+
+
+def test_gradients_by_variables_that_are_computed() -> None:
+    """They were refused, and the adjoint lost the function's attributes."""
+    made = program([tensor("x", 3)], lambda b, x: R.sum(b.emit(R.multiply(b.emit(R.exp(x)), x))))
+    made = made.with_function(made.get_global_var("main"), made["main"].with_attr("num_input", 1))
+    function = made["main"]
+    first = function.body.blocks[0].bindings[0].var
+    after = Gradient("main", require_grads=[first, function.params[0]])(made)
+    assert not well_formed(after)
+    assert dict(after["main_adjoint"].attrs) == {"num_input": 1, "global_symbol": "main_adjoint"}
+    (x,) = arrays((3,))
+    _, grads = evaluate(after, "main_adjoint", x)
+    same_values(grads[0], x)
+    same_values(grads[1], np.exp(x) * (1 + x))
+
+
+def test_sections_between_checkpoints_are_computed_again() -> None:
+    """The marks were kept as operators that give their operand, and every value was kept."""
+    found = module("""
+@R.function
+def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor((), "float32"):
+    with R.dataflow():
+        start = R.grad.start_checkpoint(x)
+        a = R.sin(start)
+        b = R.exp(a)
+        end = R.grad.end_checkpoint(b)
+        c = R.multiply(end, y)
+        s = R.sum(R.multiply(c, c))
+        R.output(s)
+    return s
+""")
+    check_gradient(found, arrays((3,), (3,)))
+    bound = {b.var.name_hint: b.value for b in Gradient("main")(found)["main_adjoint"].body.blocks[0].bindings}
+    names = list(bound)
+    assert not any(name in ("start", "end") for name in names)
+    assert {n for n in names if n.endswith("_cp")} == {"a_cp", "b_cp"}  # c stays: what it is computed from is there
+    backward = [bound[n] for n in names[names.index("s_adjoint") :]]
+    assert {v.name_hint for value in backward for v in post_order(value) if isinstance(v, Var)}.isdisjoint({"a", "b"})
 
 
 def test_a_field_of_a_tuple_as_target() -> None:
@@ -164,6 +204,7 @@ def test_kernels_with_a_gradient_of_their_own() -> None:
     a, b = arrays((5,), (5,), seed=3)
     grads = check_gradient(build_product("tests.product"), [a, b])
     same_values(grads[0], 2 * b)
+    assert "call_tir_with_grad" not in Gradient("main")(build_product("tests.product"))["main_adjoint"].script()
     register_te_gradient("tests.too_few", lambda grad, a, b, scale: [product(grad, b, scale)])
     with pytest.raises(DiagnosticError, match="gives 1 tensors for 2 operands"):
         Gradient("main")(build_product("tests.too_few"))

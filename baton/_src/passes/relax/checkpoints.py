@@ -1,0 +1,86 @@
+"""Checkpoints of Gradient: values that the backward part computes again, so that they need not be kept until then.
+
+    xs = R.grad.start_checkpoint(x)         (x stays)
+    a = R.sin(xs)                           ...
+    b = R.sin(a)                            gradient of y
+    y = R.grad.end_checkpoint(b)            a_cp = R.sin(x);  gradient of b by a_cp;  gradient of a by x
+
+Between the marks, nothing stays but what a section starts from; elsewhere everything does. A value stays where all that
+it is computed from stays, or ends a section; a match_cast always does. The marks go from the adjoint.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.analysis.bindings import body_bindings
+from baton._src.ir.expr import Op
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.passes.relax.te_gradients import without_te_gradient
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Function, MatchCast, Var
+
+_START, _END = "relax.grad.start_checkpoint", "relax.grad.end_checkpoint"
+
+
+def is_mark(value: Any) -> bool:
+    """Whether it is a call that starts or ends a section."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in (_START, _END)
+
+
+def passing_values(function: Function) -> set[Var]:
+    """The variables of the function whose values need not stay."""
+    staying: set[Var] = set(function.params)
+    marked: dict[Any, Any] = {}
+    """What each mark stands for."""
+    passing: set[Var] = set()
+    for binding in body_bindings(function):
+        var, value = binding.var, binding.value
+        if is_mark(value):
+            marked[var] = source = marked.get(value.args[0], value.args[0])
+            ends = value.op.name == _END
+            staying.add(var if ends else source)
+            passing.discard(source if not ends else var)
+        elif isinstance(binding, MatchCast) or all(v in staying for v in post_order(value) if isinstance(v, Var)):
+            staying.add(var)
+        else:
+            passing.add(var)
+    return passing
+
+
+class Recomputation:
+    """Computes values again: each once, when it is first needed."""
+
+    def __init__(self, builder: BlockBuilder, values: dict[Var, Any], passing: set[Var]) -> None:
+        self.builder, self.values, self.passing = builder, values, passing
+        self.again: dict[Any, Any] = {}
+
+    def var(self, var: Var) -> Any:
+        """The variable to use in the backward part for one of the forward part."""
+        todo = [var]
+        while todo:
+            current = todo[-1]
+            if current not in self.passing or current in self.again:
+                todo.pop()
+                continue
+            value = self.values[current]
+            needed = [v for v in post_order(value) if v in self.passing and v not in self.again]
+            if needed:
+                todo += needed
+            else:
+                self.again[todo.pop()] = self.builder.emit(
+                    without_te_gradient(self._changed(value)), f"{current.name_hint}_cp"
+                )
+        return self.again.get(var, var)
+
+    def call(self, var: Var, call: Call) -> tuple[Any, Any]:
+        """`var`, to which `call` is bound, and `call`, as the backward part sees them."""
+        if not self.passing:
+            return var, call
+        for needed in (var, *post_order(call)):
+            if isinstance(needed, Var):
+                self.var(needed)
+        return self.again.get(var, var), self._changed(call)
+
+    def _changed(self, value: Any) -> Any:
+        return substitute(value, self.again, notes=False)
