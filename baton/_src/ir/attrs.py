@@ -117,6 +117,9 @@ class Attrs:
             raise KeyError(name)
         return getattr(self, name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
     def get(self, name: str, default: Any = None) -> Any:
         """The attribute `name`, or `default` if there is none."""
         return getattr(self, name) if name in self.names else default
@@ -225,29 +228,42 @@ NO_ATTRS = NoAttrs()
 class OpenAttrs(Attrs):
     """Attributes of operators registered by users: any names and values a call passes."""
 
+    _contents: Mapping[str, Any]
+
     def __init__(self, **contents: Any) -> None:
-        for name, content in contents.items():
-            set_attr(self, name, content)
-        set_attr(self, "names", tuple(sorted(contents)))
+        kept = {name: _kept(contents[name]) for name in sorted(contents)}
+        self.__dict__.update(_contents=kept, names=tuple(kept))
 
     @classmethod
     def accepts(cls, name: str) -> bool:
         return True
 
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._contents.items())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._contents[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._contents.get(name, default)
+
+    def __getattr__(self, name: str) -> Any:
+        contents: Mapping[str, Any] = self.__dict__.get("_contents", {})
+        if name in contents:
+            return contents[name]
+        raise AttributeError(f"there is no attribute {name}; there are: {', '.join(contents) or 'none'}")
+
     def with_attrs(self, **changes: Any) -> OpenAttrs:
-        return OpenAttrs(**{**dict(self.items()), **changes})
+        return OpenAttrs(**{**self._contents, **changes})
 
     def __setattr__(self, name: str, content: object) -> None:
         raise AttributeError(f"attributes are not changed in place: {name}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpenAttrs) and dict(self.items()) == dict(other.items())
+        return isinstance(other, OpenAttrs) and self._contents == other._contents
 
     def __hash__(self) -> int:
         return hash(self.names)
-
-    def __repr__(self) -> str:
-        return f"OpenAttrs({', '.join(f'{name}={content!r}' for name, content in self.items())})"
 
 
 class DictAttrs(dict[str, Any]):

@@ -140,7 +140,11 @@ class _Comparison:
         if isinstance(left, Attrs):
             if type(left) is not type(right):
                 return self._fail(f"{_kind(left)} on the left, {_kind(right)} on the right")
-            self._push([(getattr(left, n), getattr(right, n), f".{n}") for n in left.names], entry, False)
+            if left.names != right.names:
+                return self._fail(
+                    f"attributes {', '.join(left.names)} on the left, {', '.join(right.names)} on the right"
+                )
+            self._push([(left[n], right[n], f".{n}") for n in left.names], entry, False)
             return True
         if _same_value(left, right, self.within):
             return True

@@ -71,7 +71,7 @@ class _Hasher:
         if isinstance(content, dict):
             items: Any = [content[key] for key in sorted(content, key=self._key_order)]
         elif isinstance(content, Attrs):
-            items = [getattr(content, n) for n in content.names]
+            items = [content[n] for n in content.names]
         elif isinstance(content, (tuple, list)):
             items = content
         else:
@@ -99,7 +99,7 @@ class _Hasher:
             pairs = [(0 if isinstance(k, Node) else self._of(k), self._of(v)) for k, v in content.items()]
             return hash((2, *sorted(pairs)))
         if isinstance(content, Attrs):
-            return hash((_class_code(type(content)), *(self._of(getattr(content, n)) for n in content.names)))
+            return hash((_class_code(type(content)), *(self._of(content[n]) for n in content.names)))
         return _value_hash(content)
 
 

@@ -200,6 +200,21 @@ def test_parameters_say_where_tvm_placed_them() -> None:
     )
     with pytest.raises(DiagnosticError, match="expected virtual_device"):
         read("fn (%x {device=1}) { %x }")
+    placed = 'def @main(%x {virtual_device="cpu"}: float32) { @f(%x) } def @f(%y: float32) { %y }'
+    assert_structural_equal(parse(placed, CATALOGUE), parse(placed.replace(' {virtual_device="cpu"}', ""), CATALOGUE))
+
+
+def test_attributes_of_functions_may_be_dicts() -> None:
+    """They were text after the round trip; the braces are no body of the function."""
+    made = parse(
+        'def @main(%x: float32, m={"a": 1, 3: (2, 0.5f), "e": {}}) { @f(%x) } def @f(%y: float32) { %y }', CATALOGUE
+    )
+    main = made["main"]
+    assert main.attrs["m"] == {"a": 1, 3: (2, 0.5), "e": {}}
+    assert_structural_equal(parse(astext(made), CATALOGUE), made)
+    for text in ('m={"a" 1}', 'm={"a": 1', "m={[{}]: 1}"):
+        with pytest.raises(DiagnosticError, match=r"after the key|after the values|a key is"):
+            parse(f"def @main(%x: float32, {text}) {{ %x }}", CATALOGUE)
 
 
 @pytest.mark.parametrize("name", ["int32", "bool", "List", "fn"])

@@ -6,7 +6,7 @@ import operator
 from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.ir.array import Array
-from baton._src.ir.attrs import Attrs
+from baton._src.ir.attrs import Attrs, OpenAttrs
 from baton._src.ir.expr import GraphExpr, Op, Operators, variable_name
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.types import Type
@@ -162,7 +162,7 @@ class Call(Expr):
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
         put(self, "op", op if isinstance(op, Node) else as_expr(op))
         put(self, "args", nodes_of(args, "the arguments of a call"))
-        put(self, "attrs", attrs.in_relay() if isinstance(attrs, Attrs) else attrs)
+        put(self, "attrs", attrs.in_relay() if isinstance(attrs, Attrs) else _attributes(op, attrs))
         imposed = type_args and not isinstance(type_args, InferredTypes) and not isinstance(op, Op)
         put(self, "written_type_args", tuple(type_args) if imposed else ())
         put(self, "chosen_type_args", ())
@@ -183,6 +183,13 @@ class Call(Expr):
             return InferredTypes(self.chosen_type_args)
         found = [argument.checked_type_ for argument in self.args]
         return InferredTypes(() if any(t is None for t in found) else found)
+
+
+def _attributes(op: Any, given: Any) -> Any:
+    """Attributes that are not a record: those of an operator of a script's own become what its text reads as."""
+    if isinstance(given, dict) and isinstance(op, Op) and getattr(op.definition, "attrs", None) is OpenAttrs:
+        return OpenAttrs(**given) if given else None
+    return given
 
 
 class InferredTypes(tuple[Type, ...]):

@@ -1,6 +1,6 @@
 """Attributes (`axis=1, layout="NCHW"`), literals, and the metadata section.
 
-value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) | meta[Key][i] | ?
+value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) | {v: v, ...} | meta[Key][i] | ?
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class AttributeReader:
     # ---- attribute values
 
     def value(self) -> Any:
-        """An attribute value as Python data; lists and tuples as tuples."""
+        """An attribute value as Python data: lists and tuples as tuples, pairs in braces as a dict."""
         cursor = self._cursor
         token = cursor.token
         if token.kind is Kind.STRING:
@@ -113,6 +113,8 @@ class AttributeReader:
             return self._sequence("]")
         if cursor.at("("):
             return self._sequence(")")
+        if cursor.at("{"):
+            return self._mapping()
         if cursor.accept("?"):
             return AnyDim()
         negative = cursor.accept("-")
@@ -128,6 +130,23 @@ class AttributeReader:
         raise cursor.fault("expected an attribute's value", token)
 
     def _sequence(self, closing: str) -> tuple[Any, ...]:
+        return tuple(self._listed(closing, self.value))
+
+    def _mapping(self) -> dict[Any, Any]:
+        opening = self._cursor.token
+        pairs = self._listed("}", self._pair)
+        try:
+            return dict(pairs)
+        except TypeError:
+            raise self._cursor.fault("a key is a text, a number or a tuple of these", opening) from None
+
+    def _pair(self) -> tuple[Any, Any]:
+        key = self.value()
+        self._cursor.expect(":", "after the key")
+        return key, self.value()
+
+    def _listed(self, closing: str, read: Callable[[], Any]) -> list[Any]:
+        """What stands between brackets, separated by commas."""
         cursor = self._cursor
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -135,12 +154,12 @@ class AttributeReader:
         cursor.next()
         found: list[Any] = []
         while not cursor.at(closing):
-            found.append(self.value())
+            found.append(read())
             if not cursor.accept(","):
                 break
         cursor.expect(closing, "after the values")
         self._depth -= 1
-        return tuple(found)
+        return found
 
     def named(self, before: Container[str]) -> tuple[str, Any, Span] | None:
         """`name = value`, if that is what comes; a name that was given `before` is a fault."""

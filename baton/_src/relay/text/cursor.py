@@ -109,11 +109,15 @@ class Cursor:
             self.next()
 
     def skip_braces(self) -> None:
-        """Go past a body in braces without reading it (the current token comes before it)."""
-        depth, index = 0, self.index
+        """Go past a body in braces without reading it (the current token comes before it, and perhaps more braces in
+        parentheses)."""
+        depth, parentheses, index = 0, 0, self.index
         for index in range(self.index, len(self.tokens)):
             kind, text, _, _, first = self.tokens[index]
             if kind is _SIGN:
+                parentheses += (text == "(") - (text == ")")
+                if parentheses > 0 and depth == 0:
+                    continue
                 depth += (text == "{") - (text == "}")
                 if depth == 0 and text == "}":
                     index += 1

@@ -73,6 +73,8 @@ def show_value(content: Any) -> str:
             return _show_float(float(content))
         case tuple() | list():
             return f"[{', '.join(show_value(item) for item in content)}]"
+        case dict():
+            return f"{{{', '.join(f'{show_value(key)}: {show_value(item)}' for key, item in content.items())}}}"
         case PrimExpr():
             return show_dim(content)
         case _:
@@ -98,8 +100,7 @@ def call_attributes(call: Call) -> list[str]:
         return [f"{key}={show_value(content)}" for key, content in given.items()]
     default = _default(type(given))
     shown = []
-    for name in given.names:
-        content = getattr(given, name)
+    for name, content in given.items():
         if name not in getattr(default, "names", ()) or getattr(default, name) != content:
             shown.append(f"{name}={show_value(content)}")
     return shown

@@ -56,6 +56,33 @@ def test_a_kernel_of_ones_own() -> None:
         np.testing.assert_array_equal(found.numpy(), np.full((2, 3), 6, "float32"))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"k": 2.5},
+        {"pairs": {"a": 1, "b": {"c": (True, None)}}, "flag": False},
+        {"names": "x", "keys": 3, "items": ()},
+    ],
+)
+def test_attributes_come_back_from_text_and_json(given: dict[str, Any]) -> None:
+    """Guards attributes given as `DictAttrs` (the text reads as another kind of record, so that a module was not equal
+    to its own text), values that are dicts (they became text), and names that records use themselves."""
+    op = fresh()
+    op.add_type_rel("Same", lambda types, attrs: types[0])
+    x = relay.var("x", shape=(2,))
+    call = relay.Call(op, [x], tvm.ir.make_node("DictAttrs", **given))
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+    for found in (relay.parse(module.astext()), tvm.ir.load_json(tvm.ir.save_json(module))):
+        tvm.ir.assert_structural_equal(found, module)
+        attrs = found["main"].body.attrs
+        assert {name: attrs[name] for name in given} == given
+        assert all(name in attrs for name in given)
+    other = relay.Function([x], relay.Call(op, [x], {"j": 1}))
+    assert not tvm.ir.structural_equal(other, module["main"])
+    assert tvm.ir.structural_hash(other) != tvm.ir.structural_hash(module["main"])
+
+
 def test_a_packed_function_of_ones_own() -> None:
     """`te.extern` of one `call_packed`: the function fills the output."""
     op = fresh()
