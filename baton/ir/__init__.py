@@ -26,6 +26,8 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.spans", SourceName="Source"),
         **names("ir.global_info", "GlobalInfo VDevice DummyGlobalInfo"),
         **names("ir.node", "Node"),
+        **names("passes.relay.quantize.quantized_region", "TupleAffineType"),
+        **renamed("passes.relay.quantize.quantized_region", TensorAffineType="AffineType"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
         **names("driver.tvm_names.env_func", "EnvFunc"),
         **names("driver.tvm_names.objects", "Array BaseFunc CallingConv Map Object make_node"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import baton
-from baton import relay
+from baton import ir, relay
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.quantize.fake_quantization import FakeQuantizationToInteger
@@ -181,3 +181,46 @@ def test_rounding(rounding: str) -> None:
     body = f'qnn.requantize(%x, 0.5f, 100, 1f, 7, rounding="{rounding}", out_dtype="uint8")'
     before = main("%x: Tensor[(64), uint8]", body)
     np.testing.assert_array_equal(values(before), values(CanonicalizeOps()(before)))
+
+
+def quantised(value: Any, scale: float, zero: int) -> Any:
+    return relay.qnn.quantize(value, relay.const(scale), relay.const(zero))
+
+
+def dequantised(value: Any, scale: float, zero: int) -> Any:
+    return relay.qnn.dequantize(value, relay.const(scale), relay.const(zero))
+
+
+def test_rules_of_scripts_with_the_types_of_tuples() -> None:
+    """TVM's `TensorAffineType` and `TupleAffineType`, for operators on tuples and with several results."""
+
+    def stacked(call: Any, types: Any) -> list[Any]:
+        (fields,), out = call.args, types[call]
+        assert isinstance(types[fields], ir.TupleAffineType)
+        same = [
+            relay.qnn.requantize(
+                relay.TupleGetItem(fields, i), t.scale, t.zero_point, out.scale, out.zero_point, out_dtype=out.dtype
+            )
+            for i, t in enumerate(types[fields].types)
+        ]
+        return [relay.stack(same, call.attrs.axis), ir.TensorAffineType(out.scale, out.zero_point, out.dtype)]
+
+    def cut(call: Any, types: Any) -> list[Any]:
+        type_ = types[call.args[0]]
+        return [relay.Call(call.op, call.args, call.attrs), ir.TupleAffineType([type_, type_])]
+
+    relay.transform.register_fake_quantization_to_integer("stack", stacked, level=20)
+    relay.transform.register_fake_quantization_to_integer("split", cut, level=20)
+    try:
+        x = relay.var("x", shape=(4,), dtype="int8")
+        halves = relay.split(dequantised(x, 0.5, 3), 2, 0)
+        both = relay.stack([halves[1], dequantised(relay.take(x, relay.const([0, 3])), 0.5, -1)], 0)
+        module = ir.IRModule.from_expr(relay.Function([x], quantised(both, 0.25, 1)))
+        made = relay.transform.FakeQuantizationToInteger(hard_fail=True)(module)
+    finally:
+        for name in ("stack", "split"):
+            relay.op.get(name).reset_attr("FTVMFakeQuantizationToInteger")
+    assert "dequantize" not in made.astext()
+    value = np.asarray([-4, 3, 20, -9], "int8")
+    one, other = (relay.create_executor("debug", m).evaluate()(value).numpy() for m in (module, made))
+    np.testing.assert_array_equal(one, other)

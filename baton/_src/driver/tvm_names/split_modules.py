@@ -11,6 +11,7 @@ _SPLIT = {
     "autotvm.measure": "measure measure_methods",
     "autotvm.task": "dispatcher relay_integration space task",
     "autotvm.tuner": "droplet_tuner ga_tuner index_based_tuner tuner xgboost_tuner",
+    "ir": "affine_type",
     "meta_schedule": "profiler",
     "meta_schedule.builder": "builder local_builder",
     "meta_schedule.database": "database json_database memory_database",

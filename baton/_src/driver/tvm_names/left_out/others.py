@@ -94,9 +94,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "target": "generic",
         "contrib": "explicit_import",
     },
-    "quantised values are integers with scales beside them: qnn operators": {
-        "ir": "affine_type TensorAffineType TupleAffineType",
-    },
     "intrinsics are those of tir; call_extern calls others": {
         "target": "intrin",
     },

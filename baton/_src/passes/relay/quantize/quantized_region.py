@@ -7,7 +7,7 @@ Each operator has a rule (`integer_rules`, or registered by users) that returns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -27,6 +27,13 @@ class AffineType:
     zero_point: Any
     dtype: Any
     axis: int = -1
+
+
+@dataclass(eq=False)
+class TupleAffineType:
+    """The types of the fields of a tuple."""
+
+    types: Sequence[AffineType]
 
 
 def alike(one: AffineType, other: AffineType) -> bool:
@@ -61,7 +68,8 @@ class Region:
         self.rules = rules
         self.optional = optional
         self._root = root
-        self.types: dict[Any, AffineType] = {}
+        self.types: dict[Any, Any] = {}
+        """Of what is quantised: an `AffineType`, of tuples a `TupleAffineType`."""
         self._inner: list[Any] = []
         self._computed_from: set[Any] | None = None
 
@@ -115,10 +123,16 @@ class Region:
         return found
 
     def _node(self, node: Any, done: dict[Any, Any], target: AffineType) -> Any:
-        if isinstance(node, (Constant, Tuple)):
-            return node if isinstance(node, Constant) else self.build.tuple(*(done[f] for f in node.fields))
+        if isinstance(node, Constant):
+            return node
+        if isinstance(node, Tuple):
+            if all(f in self.types for f in node.fields):
+                self.types[node] = TupleAffineType([self.types[f] for f in node.fields])
+            return self.build.tuple(*(done[f] for f in node.fields))
         if isinstance(node, TupleGetItem):
-            self.types[node] = self.type_of(node.tuple_value)
+            whole = self.types.get(node.tuple_value)
+            single = whole.types[node.index] if isinstance(whole, TupleAffineType) else self.type_of(node.tuple_value)
+            self.types[node] = single
             return self.build.item(done[node.tuple_value], node.index)
         if is_call(node, "dequantize"):
             value, scale, zero = node.args
@@ -130,9 +144,10 @@ class Region:
             user = node.op.get_attr("FTVMOptionalFakeQuantizationToInteger") or user
         if user is not None:
             known = {made: self.types[a] for a, made in zip(node.args, args) if a in self.types}
-            made, type_ = user(Call(node.op, args, node.attrs), {**known, node: target})
+            call = Call(node.op, args, node.attrs)
+            made, type_ = user(call, {**known, call: target, node: target})
             self.types[node] = type_
-            return made
+            return self.build.typed(made)
         rule = self.rules.get(node.op.name)
         if rule is None:
             raise NoRule
@@ -142,10 +157,11 @@ class Region:
     # ---- what rules ask
 
     def type_of(self, node: Any) -> AffineType:
-        """The affine type of a node; raises `NoRule` if it is not quantised."""
-        if node not in self.types:
+        """The affine type of a node; raises `NoRule` if it is not quantised, or a tuple."""
+        found = self.types.get(node)
+        if not isinstance(found, AffineType):
             raise NoRule
-        return self.types[node]
+        return found
 
     def requantized(self, value: Any, found: AffineType, target: AffineType) -> Any:
         """Integers of one type as those of another; None where the target varies along an axis."""
