@@ -126,6 +126,23 @@ def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor
     assert {v.name_hint for value in backward for v in post_order(value) if isinstance(v, Var)}.isdisjoint({"a", "b"})
 
 
+def test_products_of_transposed_matrices_leave_no_double_transposes() -> None:
+    """The adjoint of `x @ w.T` transposed w twice, and the gradient of w after it was computed."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        return R.sum(b.emit(R.tanh(b.emit(R.matmul(x, b.emit(R.permute_dims(w, axes=[0, 2, 1])))))))
+
+    made = program([tensor("x", 3, 4), tensor("w", 2, 5, 4)], build)
+    check_gradient(made, arrays((3, 4), (2, 5, 4)))
+    adjoint = Gradient("main", require_grads=made["main"].params[1])(made)["main_adjoint"]
+    assert adjoint.script().count("permute_dims") == 2  # of w in the forward part, of the gradient in the other
+
+    def vector(b: Any, v: Any, w: Any) -> Any:
+        return R.sum(b.emit(R.sin(b.emit(R.permute_dims(b.emit(R.matmul(v, w)))))))
+
+    check_gradient(program([tensor("v", 4), tensor("w", 4, 5)], vector), arrays((4,), (4, 5)))
+
+
 def test_a_field_of_a_tuple_as_target() -> None:
     def build(b: Any, x: Any) -> Any:
         return Tuple([b.emit(R.exp(x)), b.emit(R.sum(b.emit(R.sin(x))))])

@@ -9,7 +9,8 @@ Reverse mode: the adjoint repeats the bindings, then visits them backwards; each
 tuple result; it must be a floating scalar. `require_grads` are the parameters and variables to differentiate with
 respect to (None: all parameters). A match_cast passes gradients on to its operand; a `call_tir_with_grad` is
 differentiated by its te function (`te_gradients`) and is a plain `call_tir` in the adjoint. Sections between
-`start_checkpoint` and `end_checkpoint` are computed again (`checkpoints`).
+`start_checkpoint` and `end_checkpoint` are computed again (`checkpoints`). Transposes around products, of which there
+are two where a transposed matrix was multiplied, are removed (`transposed_products`).
 
 Errors (`pass-gradient`): another target, a variable the function does not have, control flow, effects, calls of
 functions, an operator without a rule between a wanted variable and the target.
@@ -37,6 +38,7 @@ from baton._src.passes.relax.te_gradients import (
     te_gradient,
     without_te_gradient,
 )
+from baton._src.passes.relax.transposed_products import turn_products
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.dims import Answer, same_shape
 from baton._src.relax.nodes import (
@@ -86,7 +88,7 @@ class Gradient(Pass):
                 result = _Reverse(builder, fresh, self.target_index).run([own[i] for i in wanted])
             builder.emit_func_output(result)
         made = builder.get()
-        return made.with_function(made.get_global_var(name), remove_all_unused(made[name]))
+        return made.with_function(made.get_global_var(name), turn_products(remove_all_unused(made[name])))
 
     def _wanted(self, function: Function) -> list[int]:
         """The numbers of the variables whose gradients are wanted."""
