@@ -38,7 +38,9 @@ def from_host(value: Any) -> Any:
 
 
 def snapshot(value: Any) -> Any:
-    """As `from_host`, but an array of the host's is copied: what is written into it later changes nothing here."""
+    """As `from_host`, but arrays of the host's are copied: what is written into them later changes nothing here."""
+    if type(value) is tuple or type(value) is list:
+        return tuple([snapshot(v) for v in value])
     found = from_host(value)
     is_foreign = isinstance(found, NDArray) and not isinstance(value, NDArray)
     return NDArray(found.data.copy()) if is_foreign else found

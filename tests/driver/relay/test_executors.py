@@ -291,6 +291,21 @@ def test_virtual_machine(tmp_path: Path) -> None:
         assert machine.get_outputs()[0].numpy().tolist() == [2.0, 2.0, 2.0]
 
 
+def test_kept_arguments_are_those_of_when_they_were_given() -> None:
+    """As in TVM: a NumPy array that is filled with something else before the run changed what the run computes."""
+    executable = relay_vm.compile(module("def @main(%a: Tensor[(2), float32], %b: Tensor[(2), float32]) { %a - %b }"))
+    machine, (a, b) = relay_vm.VirtualMachine(executable, CPU), np.float32([[3, 3], [1, 1]])
+    keep = (
+        lambda: machine.set_input("main", a, b=b),
+        lambda: (machine.set_one_input("main", "a", a), machine.set_one_input("main", 1, b)),
+    )
+    for step in keep:
+        a[:], b[:] = 3, 1
+        step()
+        a[:], b[:] = 50, 60
+        assert machine.invoke("main").numpy().tolist() == [2, 2]
+
+
 @pytest.mark.rule("RELAY-EXEC-2", rejects=True)
 def test_graph_executor_refuses_control_flow() -> None:
     with pytest.raises(DiagnosticError, match="it contains an if"):

@@ -195,11 +195,16 @@ class VMCompiler:
         return self._compiled
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: Any, tensor: Callable[[Any], Any] = from_host) -> Any:
     """A value as programs take it: Relay has no scalars but tensors of rank 0, and a list is a tuple."""
     if isinstance(value, (bool, int, float, np.generic)):
         return to_value(value)
-    return tuple(map(_argument, value)) if isinstance(value, (list, tuple)) else from_host(value)
+    return tuple([_argument(v, tensor) for v in value]) if isinstance(value, (list, tuple)) else tensor(value)
+
+
+def _kept_argument(value: Any) -> Any:
+    """An argument of a later call: the caller may go on to fill its arrays with something else."""
+    return _argument(value, snapshot)
 
 
 class VirtualMachine:
@@ -231,8 +236,8 @@ class VirtualMachine:
         return self.invoke("main", *args, **kwargs)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep the arguments of the next call of `func_name`."""
-        given, named = tuple(map(_argument, args)), {name: _argument(value) for name, value in kwargs.items()}
+        """Keep the arguments of the next call of `func_name`; NumPy arrays as they are now."""
+        given, named = tuple(map(_kept_argument, args)), {n: _kept_argument(value) for n, value in kwargs.items()}
         params = self.machine.executable.entry(func_name).params
         self._kept[func_name] = {**dict(zip(params, given)), **named}
         self.machine.set_input(func_name, *given, **named)
@@ -252,7 +257,7 @@ class VirtualMachine:
                 known = f"it has: {', '.join(params)}"
                 raise fail("argument-unknown", f"{func_name} has no argument {name!r}", help=known)
         kept = self._kept.setdefault(func_name, {})
-        kept.update(pairs)
+        kept.update({name: _kept_argument(value) for name, value in pairs.items()})
         if len(kept) == len(params):
             self.set_input(func_name, **kept)
 

@@ -23,7 +23,7 @@ from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VM
 from baton._src.runtime.vm.machine_module import MachineModule, check_present
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
-from baton._src.values.convert import from_host
+from baton._src.values.convert import from_host, snapshot
 from baton._src.values.device import CPU, Device
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
 from baton._src.values.shape import ShapeTuple
@@ -101,6 +101,10 @@ class VirtualMachine:
             values = [numbers_as_declared(v, d) for v, d in zip(values, declared)]
         return tuple(values)
 
+    def _kept_arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a later call: the caller may go on to fill its arrays with something else."""
+        return self._arguments(name, snapshot(args), {key: snapshot(value) for key, value in kwargs.items()})
+
     def invoke_closure(self, closure: Closure, *args: Any) -> Any:
         """Call a closure that a function returned."""
         if not isinstance(closure, Closure):
@@ -121,7 +125,7 @@ class VirtualMachine:
             raise fail(
                 "vm-state", f"{saved_name} is a function of the program", help="save the call under another name"
             )
-        values = self._arguments(func_name, args, kwargs)
+        values = self._kept_arguments(func_name, args, kwargs)
         number = self.executable.function_index[func_name]
 
         def run() -> Any:
@@ -131,8 +135,8 @@ class VirtualMachine:
         self._saved[saved_name] = run
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep the arguments of the next `invoke_stateful(func_name)`."""
-        self._inputs[func_name] = self._arguments(func_name, args, kwargs)
+        """Keep the arguments of the next `invoke_stateful(func_name)`; NumPy arrays as they are now."""
+        self._inputs[func_name] = self._kept_arguments(func_name, args, kwargs)
 
     def invoke_stateful(self, func_name: str) -> None:
         """Run `func_name` on the inputs set before; its outputs are kept for `get_outputs`."""
