@@ -104,6 +104,30 @@ def test_spaces_divide() -> None:
     assert maps.subspace_divide([X * 4 + Y], GRID, [X]) == []
 
 
+BINDINGS = [X * 4 + Y + 2, X * 12 + Y * 3 - 1, (X * 8 + Y * 2) // 2, (X * 8 + Y * 2 - 3) % 2 + X]
+
+
+@pytest.mark.parametrize("inner", [[], [Y], [X, Y]])
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_what_is_divided_is_the_binding(binding: PrimExpr, inner: list[Var]) -> None:
+    """Guards outer * extent + inner: starts were multiplied, steps lost, and what only simplifies to a map raised."""
+    divided = maps.subspace_divide([binding], GRID, inner)
+    if detect_iter_map([binding], GRID).errors or not divided:
+        return
+    outer, within = (normalize_iter_map_to_expr(mark.source) for mark in divided[0])
+    for x, y in itertools.product(range(3), range(4)):
+        found = evaluate(outer * divided[0][1].extent + within, {X: x, Y: y})
+        assert found == evaluate(binding, {X: x, Y: y})
+
+
+def test_loops_of_one_iteration_are_numbers() -> None:
+    """Guards bases, in which they stayed as variables."""
+    once = {X: Range(literal(1), literal(1)), Y: Range(literal(0), literal(4))}
+    index, other = detect_iter_map([X // 2 * 4 + X % 3, Y], once).indices
+    assert node_text(index.base) == "1"
+    assert node_text(other.base) == "0"
+
+
 def test_simplified_as_maps() -> None:
     """Guards indices that fall apart again, and those that are no maps."""
     assert [node_text(e) for e in maps.iter_map_simplify([(X * 4 + Y) // 4, (X * 4 + Y) % 4], GRID)] == ["x", "y"]

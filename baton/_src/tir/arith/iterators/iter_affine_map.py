@@ -219,16 +219,19 @@ def subspace_divide(
     conditions = _divided(literal(predicate), below, input_iters)
     if found.errors or conditions is None:
         return []
-    rewriter = Rewriter(input_iters, simplify_trivial_iterators)
+    rewriter, _ = _rewriter(input_iters, predicate, simplify_trivial_iterators)
     made: list[list[IterMark]] = []
     for binding in bindings:
-        whole = rewriter.fuse(rewriter.sum_of(literal(binding)))
+        whole = _fused(rewriter, literal(binding))
         parts = [a for arg in whole.args for a in rewriter.members(arg)]
         inner = [arg for arg in parts if _loops_in(arg) <= below]
         outer = parts[: len(parts) - len(inner)]
         if any(_loops_in(arg) & below for arg in outer):
             return []
-        made.append([_part(outer, whole.base), _part(inner, literal(0, whole.base.dtype))])
+        zero = literal(0, whole.base.dtype)
+        bases = (zero, whole.base) if inner else (whole.base, zero)  # outer * extent + (inner + base)
+        within = _part(inner, bases[1], literal(1, whole.base.dtype))
+        made.append([_part(outer, bases[0], within.extent), within])
     return [*made, [IterMark(condition, literal(1)) for condition in conditions]]
 
 
@@ -249,15 +252,14 @@ def _loops_in(piece: IterSplitExpr) -> set[Var]:
     return {n for n in post_order(normalize_iter_map_to_expr(piece)) if isinstance(n, Var)}
 
 
-def _part(parts: Sequence[IterSplitExpr], base: PrimExpr) -> IterMark:
-    """Some pieces of a binding as an iterator of steps of one."""
+def _part(parts: Sequence[IterSplitExpr], base: PrimExpr, step: PrimExpr) -> IterMark:
+    """Some pieces of a binding as an iterator, of which the binding has `step` times the value."""
     simplify = Analyzer().simplify
     extent: PrimExpr = literal(1, base.dtype)
     for piece in parts:
         extent = simplify(ops.multiply(extent, piece.extent))
-    unit = parts[-1].scale if parts else literal(1, base.dtype)
-    scaled = [p.with_fields(scale=simplify(ops.floordiv(p.scale, unit))) for p in parts]
-    return IterMark(IterSumExpr(tuple(scaled), simplify(ops.floordiv(base, unit)), dtype=base.dtype), extent)
+    scaled = [p.with_fields(scale=simplify(ops.floordiv(p.scale, step))) for p in parts]
+    return IterMark(IterSumExpr(tuple(scaled), base, dtype=base.dtype), extent)
 
 
 def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[Any]) -> dict[Var, PrimExpr]:

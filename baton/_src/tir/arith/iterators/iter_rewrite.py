@@ -14,7 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import children, post_order
+from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
@@ -63,10 +63,11 @@ class Rewriter:
         return _as_sum(self.memo[expr])
 
     def _converted(self, item: Any) -> PrimExpr:
-        parts = [self.memo[c] for c in children(item) if c in self.memo]
-        if not any(isinstance(p, IterSumExpr) for p in parts):
-            plain: PrimExpr = item
-            return plain
+        known = {c: self.memo[c] for c in children(item) if c in self.memo}
+        parts = [known[c] for c in children(item) if c in known]
+        if not any(isinstance(p, IterSumExpr) for p in parts):  # numbers, of loops of one iteration, too
+            changed: dict[Any, Any] = {c: part for c, part in known.items() if part is not c}
+            return self.plain(rebuild(item, changed)) if changed else item  # type: ignore[no-any-return]
         if isinstance(item, tir.Cast) and item.dtype.is_int:
             whole = _as_sum(parts[0])
             return whole.with_fields(dtype=item.dtype, base=ops.cast(item.dtype, whole.base))
