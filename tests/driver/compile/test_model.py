@@ -214,6 +214,28 @@ class Module:
 """
 
 
+SHARING = """
+@R.function
+def main(x: R.Tensor((3,), "float32")):
+    y = R.add(x, R.const(1.0))
+    return x, (x,), y, (y, R.const([5.0]))
+"""
+
+
+@pytest.mark.parametrize("mode", ["compiled", "bytecode"])
+def test_outputs_share_no_memory(mode: str) -> None:
+    """Outputs that are inputs, or one another, were these arrays: what was written into one changed the others."""
+    model = compile_model(script.from_source(SHARING), exec_mode=mode)
+    x = np.zeros(3, "float32")
+    for _ in range(3):  # the first runs are checked, later ones of the same shapes take the short way
+        outputs = model(x)
+        for number, output in enumerate(outputs):
+            output[:] = number + 7
+        assert [o.tolist() for o in outputs] == [[7] * 3, [8] * 3, [9] * 3, [10] * 3, [11]]
+        assert x.tolist() == [0] * 3
+        assert [o.tolist() for o in model.run({"x": x})] == [[0] * 3, [0] * 3, [1] * 3, [1] * 3, [5]]
+
+
 def test_outputs_are_told_one_by_one_as_runs_give_them() -> None:
     """A tuple in the result was one output of no known kind, and those after it had one another's names."""
     model = compile_model(script.from_source(NESTED))

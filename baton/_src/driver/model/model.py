@@ -21,6 +21,7 @@ from baton._src.driver.model.memory_report import memory_report
 from baton._src.driver.model.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.driver.stages import Stages
 from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.native_function import NativeFunction
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.timing import Record
@@ -106,8 +107,8 @@ class Model:
         """The outputs for the inputs given by name: arrays, anything that NumPy or DLPack reads as one, lists of
         numbers.
 
-        Outputs are arrays; of an ONNX model also lists of arrays (sequences) or of dictionaries (ZipMap). Strings are
-        arrays or lists of strings.
+        Outputs are arrays with memory of their own; of an ONNX model also lists of arrays (sequences) or of
+        dictionaries (ZipMap). Strings are arrays or lists of strings.
 
         Raises `DiagnosticError`: `input-names` (no mapping), `input-missing`, `input-unknown`, `value-mismatch` (wrong
         dtype or shape).
@@ -152,7 +153,7 @@ class Model:
         if native is not None:
             found = native.run_like_before(arrays, (), wanted)
             if found is not None:
-                return found if self._is_flat else _flat(native.structured(found, arrays))
+                return found if self._is_flat else _apart(_flat(native.structured(found, arrays)), arrays)
         with self._limited(wanted):
             return self._evaluate(arrays)
 
@@ -164,9 +165,9 @@ class Model:
         if native is not None:
             usable = [self._as_array(a, i) for i, a in enumerate(arrays)]
             outputs = native.run(usable)
-            return outputs if self._is_flat else _flat(native.structured(outputs, usable))
+            return outputs if self._is_flat else _apart(_flat(native.structured(outputs, usable)), usable)
         values = [NDArray(self._as_array(a, i)) for i, a in enumerate(arrays)]
-        return _flat(self._machine[self.function](*values))
+        return _apart(_flat(self._machine[self.function](*values)), [v.data for v in values])
 
     def _as_array(self, given: Any, index: int) -> AnyArray:
         return given_array(given, self._names[index], self.inputs[index].dtype)
@@ -280,6 +281,16 @@ def _flat(result: Any) -> list[AnyArray]:
         else:
             found.append(item.data if isinstance(item, NDArray) else np.asarray(item, _dtype_of(item)))
     return found
+
+
+def _apart(outputs: list[AnyArray], inputs: Sequence[AnyArray]) -> list[AnyArray]:
+    """The outputs with copies of those that are an input or another output: callers go on to write into both."""
+    taken = {data_address(array) for array in inputs}
+    for number, output in enumerate(outputs):
+        if output.size and data_address(output) in taken:
+            outputs[number] = output.copy()
+        taken.add(data_address(outputs[number]))
+    return outputs
 
 
 def _dtype_of(value: Any) -> Any:
