@@ -344,6 +344,22 @@ def test_parameters_stay_narrow_and_bits_are_those_of_narrow_floats() -> None:
     np.testing.assert_array_equal(y, x.view("uint16") + (x * ml_dtypes.bfloat16(2)).view("uint16"))
 
 
+@T.prim_func
+def reversed_squares(A: T.Buffer((8,), "bfloat16"), B: T.Buffer((8,), "bfloat16")):
+    for i in range(2):
+        x: T.bfloat16x4 = A[i * 4 : i * 4 + 4]
+        B[i * 4 : i * 4 + 4] = T.Shuffle([x * x], [3, 2, 1, 0]) + x
+
+
+def test_vectors_of_narrow_floats_are_vectors_of_wide_ones() -> None:
+    """Guards names of vectors, which had one lane, and shuffled ones, which stayed narrow."""
+    found = X.BF16ComputeLegalize()(IRModule({"main": reversed_squares}))["main"]
+    verify_well_formed(found)
+    x, y = np.arange(8).astype(ml_dtypes.bfloat16), np.zeros(8, ml_dtypes.bfloat16)
+    run_prim_func(found, [x, y])
+    assert y.astype(int).tolist() == [9, 5, 3, 3, 53, 41, 31, 23]
+
+
 def test_sizes_may_be_one_more_than_a_variable() -> None:
     """Guards what shapes say: of n + 1 that n is -1 or more, not that it is at least 0."""
 

@@ -80,7 +80,7 @@ class _Widened(Visitor):
     def visit_Var(self, node: tir.Var) -> PrimExpr:
         if node not in self.bound:
             return self._widen(node)
-        return tir.Var(node.name, self.wide) if self.is_narrow(node.dtype) else node
+        return tir.Var(node.name, self.wide.with_lanes(node.dtype.lanes)) if self.is_narrow(node.dtype) else node
 
     def visit_FloatImm(self, node: tir.FloatImm) -> PrimExpr:
         return tir.FloatImm(self.wide, float(node)) if self.is_narrow(node.dtype) else node
@@ -93,6 +93,9 @@ class _Widened(Visitor):
 
     def visit_Broadcast(self, node: tir.Broadcast) -> PrimExpr:
         return tir.Broadcast(self.memo[node.value], node.lanes)
+
+    def visit_Shuffle(self, node: tir.Shuffle) -> PrimExpr:
+        return tir.Shuffle(tuple(self.memo[vector] for vector in node.vectors), node.indices)
 
     def visit_Let(self, node: tir.Let) -> PrimExpr:
         return tir.Let(self.memo[node.var], self.memo[node.value], self.memo[node.body])
