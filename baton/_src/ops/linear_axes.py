@@ -1,7 +1,7 @@
 """Gradients of operators that work axis by axis with fixed matrices: resampling, means over uneven windows.
 
 Such an operator multiplies each of some axes by a matrix (after x before) that only depends on extents; its gradient
-multiplies by the same matrices the other way round. Extents have to be known.
+multiplies by the same matrices the other way round. The extents of these axes have to be known.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def transposed(b: Any, grad: Any, info: Any, matrices: Mapping[int, Any]) -> Any
     return grad
 
 
-def known_extents(info: Any, what: str) -> tuple[int, ...]:
-    """The extents of a tensor as ints; an `op-gradient` error if one is symbolic."""
-    return known_dims(named_dims(info, what), what)
+def known_extents(info: Any, what: str, axes: Iterable[int]) -> dict[int, int]:
+    """The extents of some axes of a tensor, by axis; an `op-gradient` error if one is symbolic."""
+    dims, axes = named_dims(info, what), tuple(axes)
+    return dict(zip(axes, known_dims((dims[axis] for axis in axes), what)))
 
 
 def named_dims(info: Any, what: str) -> tuple[Any, ...]:

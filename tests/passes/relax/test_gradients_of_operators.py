@@ -157,3 +157,23 @@ def test_new_elements_of_a_buffer_may_be_any_number() -> None:
     module = program([tensor("x", 2, dim()), tensor("y", 2, 5)], build)
     to_x, to_y = check_gradient(module, arrays((2, 3), (2, 5)))
     assert (to_x.shape, to_y.shape) == ((2, 3), (2, 5))
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda x: R.nn.adaptive_avg_pool2d(x, (2, 3)),
+        lambda x: R.nn.pad(x, (0, 0, 0, 0, 1, 2, 0, 1), "reflect"),
+        lambda x: R.image.resize2d(x, (3, 7), method="cubic"),
+        lambda x: Maker("relax", CATALOGUE.get("nn.adaptive_max_pool2d"), CATALOGUE)(x, output_size=(2, 3)),
+        lambda x: Maker("relax", CATALOGUE.get("nn.upsampling"), CATALOGUE)(x, scale_h=2.0, method="bilinear"),
+    ],
+    ids=["adaptive_avg_pool2d", "pad", "resize2d", "adaptive_max_pool2d", "upsampling"],
+)
+def test_axes_that_operators_leave_alone_may_have_any_size(operator: Any) -> None:
+    """Batches of open size were refused, though only the extents of the other axes matter."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.tanh(b.emit(operator(x)))))
+
+    check_gradient(program([tensor("x", dim(), 2, 5, 4)], build), arrays((3, 2, 5, 4)))

@@ -192,7 +192,7 @@ def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> 
     """The gradient of `resample` to `size`, towards its data."""
     letters = SPATIAL[a.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
-    extents = known_extents(info, "resizing")
+    extents = known_extents(info, "resizing", (order.position(letter) for letter in letters))
     if not getattr(a, "out_dtype", VOID).is_void and a.out_dtype != info.dtype:
         grad = b.op("astype", grad, dtype=info.dtype)
     matrices = {}

@@ -117,9 +117,8 @@ def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list
     """That of the resize which it is."""
     info, resize = args[0].struct_info, _as_resize(a)
     order = layout_over(a.layout, "NC" + SPATIAL[resize.spatial], "layout")
-    extents = known_extents(info, "upsampling")
-    places = (order.position(letter) for letter in SPATIAL[resize.spatial])
-    size = tuple(int(extents[p] * s + 0.5) for p, s in zip(places, a.scales))
+    extents = known_extents(info, "upsampling", (order.position(letter) for letter in SPATIAL[resize.spatial]))
+    size = tuple(int(extent * s + 0.5) for extent, s in zip(extents.values(), a.scales))
     return [spread_back(b, grad, info, size, resize)]
 
 

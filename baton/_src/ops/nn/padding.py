@@ -189,11 +189,10 @@ def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
 
 
 def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
-    extents = known_extents(info, "padding with copies")
+    padded = {axis: pair for axis, pair in enumerate(a.pairs) if any(pair)}
     matrices = {
-        axis: reference((np.eye(extents[axis]),), PadAttrs((pair, (0, 0)), pad_mode=a.pad_mode))
-        for axis, pair in enumerate(a.pairs)
-        if any(pair)
+        axis: reference((np.eye(extent),), PadAttrs((padded[axis], (0, 0)), pad_mode=a.pad_mode))
+        for axis, extent in known_extents(info, "padding with copies", padded).items()
     }
     return transposed(b, grad, info, matrices)
 

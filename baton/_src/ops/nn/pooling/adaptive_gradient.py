@@ -20,10 +20,10 @@ def _axes(info: Any, a: Any) -> dict[int, tuple[int, int]]:
     """For each spatial axis: its extent before and after."""
     if a.out_layout not in ("", a.layout):
         raise fail("op-gradient", f"the gradient of a pooling from {a.layout} to {a.out_layout} is not known")
-    extents = known_extents(info, "adaptive pooling")
     order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
     sizes = a.output_size or (None,) * a.spatial
     places = [order.position(letter) for letter in SPATIAL[a.spatial]]
+    extents = known_extents(info, "adaptive pooling", places)
     return {p: (extents[p], extents[p] if size is None else int(size)) for p, size in zip(places, sizes)}
 
 
@@ -70,5 +70,5 @@ def gradient_max(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     for axis, (after, longest) in shapes.items():
         count = along(b, count, info, axis, np.repeat(np.eye(after), longest, axis=0))
     shares = b.op("multiply", hit, repeated(b.op("divide", grad, count)))
-    extents = known_extents(info, "adaptive pooling")
+    extents = known_extents(info, "adaptive pooling", chosen)
     return [transposed(b, shares, info, {axis: np.eye(extents[axis])[p.reshape(-1)] for axis, p in chosen.items()})]
