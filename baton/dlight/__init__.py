@@ -9,6 +9,10 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.dlight", "ApplyDefaultSchedule ScheduleRule"),
+        **names(
+            "driver.tvm_names.dlight_blocks",
+            "BlockInfo IterInfo normalize_prim_func try_inline try_inline_contiguous_spatial",
+        ),
         **submodules("baton.dlight", "base cpu gpu"),
     },
     before=wire,

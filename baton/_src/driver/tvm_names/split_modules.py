@@ -11,6 +11,9 @@ _SPLIT = {
     "autotvm.measure": "measure measure_methods",
     "autotvm.task": "dispatcher relay_integration space task",
     "autotvm.tuner": "droplet_tuner ga_tuner index_based_tuner tuner xgboost_tuner",
+    "dlight.base": "analysis common_schedules schedule_rule transform utils",
+    "dlight.cpu": "gemv",
+    "dlight.gpu": "fallback gemv general_reduction low_batch_gemv matmul reduction rmsnorm transpose",
     "ir": "affine_type",
     "meta_schedule": "profiler",
     "meta_schedule.builder": "builder local_builder",
@@ -57,8 +60,10 @@ _SPLIT = {
     "topi.random": "kernel",
     "topi.vision": "nms",
     "topi.vision.rcnn": "roi_align roi_pool",
+    "topi.x86": "batch_matmul concat conv1d conv2d conv3d dense depthwise_conv2d injective nn pooling reduction sparse "
+    "tensor_intrin utils",
     "topi.vision.ssd": "multibox",
-    "topi": "broadcast math reduction scan signal tensor transform",
+    "topi": "broadcast math reduction scan scatter signal tensor transform",
     "topi.nn": "bnn depthwise_conv2d elemwise local_response_norm loss mapping pooling qnn sparse utils winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
@@ -77,7 +82,7 @@ _FUNCTIONS = {
     "relay.quantize": "quantize",
     "relay.transform": "recast",
     "target": "generic_func",
-    "topi": "einsum index_put searchsorted sort",
+    "topi": "einsum index_put scatter_elements searchsorted sort",
     "topi.image": "dilation2d grid_sample",
     "topi.nn": (
         "batch_matmul batch_norm batch_to_space_nd bitserial_conv2d bitserial_dense conv1d conv1d_transpose conv2d "

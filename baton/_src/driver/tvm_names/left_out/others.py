@@ -56,11 +56,12 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "testing": "aot",
     },
     "a rule schedules with tir.Schedule; kernels that no rule takes get baton's own schedules": {
-        "dlight": "adreno analysis benchmark BlockInfo IterInfo normalize_prim_func try_inline "
-        "try_inline_contiguous_spatial",
+        "dlight": "adreno analysis benchmark",
     },
     GPU: {
         "contrib": "cudnn cublas cutlass nvcc rocm cuda_graph hexagon mps",
+        "dlight.base": "auto_vectorize get_max_shared_memory_per_block get_max_threads_per_block max_threads_per_block "
+        "suggest_threads_per_block",
         "target": "cuda rocm mali bifrost intel_graphics adreno hexagon vta",
     },
     "baton's libraries need no compiler or linker: export_library writes one file that load_module reads": {

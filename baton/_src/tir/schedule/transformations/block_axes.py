@@ -105,7 +105,7 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
         if len(kinds) > 1:
             raise refuse(f"new axis {number} of block {name} would mix {' and '.join(sorted(map(str, kinds)))} axes")
         own = tir.Var(f"v{number}", extent.dtype)
-        kind = kinds.pop() if kinds else block.iter_vars[0].iter_type
+        kind = kinds.pop() if kinds else IterVar.DataPar  # an axis of one value
         axes.append(IterVar(Range(tir.IntImm(own.dtype, 0), extent), own, kind))
     old = back.map_indices([axis.var for axis in axes])
     renamed: dict[Any, Any] = {a.var: ops.cast(a.var.dtype, o) for a, o in zip(block.iter_vars, old)}
