@@ -11,6 +11,7 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import Choices, using
 from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, tile_shape
@@ -183,6 +184,13 @@ def test_chunks_of_channels(data: Any, kernel: tuple[int, ...], count: int, geom
     chunks = Chunks.of(conv, shape, images * (conv.blocks.size or 1) // shape[0], OLD_THREADS)
     assert (chunks.count if chunks else 1) == count
     check(data, kernel, OLD_THREADS if HOST.vector_bits >= 256 else HOST, batch=3, **_eights(), **geometry)
+
+
+def test_tuning_may_choose_chunks() -> None:
+    """Any target, and few tiles or threads."""
+    with using(Choices({"channel_chunks": 2})) as choices:
+        check((2, 32, 5, 7, 16), (2, 32, 1, 1, 16, 16), **BLOCKED)
+    assert choices.offered["channel_chunks"].default == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, index_var, local_buffer, product
@@ -44,20 +45,19 @@ class Chunks:
     @staticmethod
     def of(conv: BlockedConv, shape: tuple[int, int, int], tasks: int, target: Target) -> Chunks | None:
         """For tiles of `shape` (blocks, points, lines); threads share `tasks` groups. None: one pass is better."""
-        if target.vector_bits >= 512 or conv.is_depthwise or tasks < TASKS_A_THREAD * target.num_cores:
-            return None
         blocks, points, lines = shape
         steps = constant(product([a.extent for a in conv.anchored.stage.reduce]))
         outer = conv.channels[0].size if len(conv.channels) > 1 else None
         width, height = conv.columns.axis.size, 1 if conv.rows is None else conv.rows.axis.size
-        if steps is None or outer is None or width is None or height is None:
+        if conv.is_depthwise or steps is None or outer is None or width is None or height is None:
             return None
-        if -(-height // lines) * -(-width // points) < FEWEST_TILES:
-            return None
+        counts = [n for n in range(1, outer + 1) if outer % n == 0 and steps // n >= FEWEST_STEPS] or [1]
         weights = steps * blocks * conv.width * load_of(conv.weight).dtype.itemsize
         wanted = -(-weights * CACHE_SHARE // target.cpu.l1_bytes)
-        counts = [n for n in range(1, outer + 1) if outer % n == 0 and steps // n >= FEWEST_STEPS]
-        count = next((n for n in counts if n >= wanted), counts[-1] if counts else 1)
+        tiles = -(-height // lines) * -(-width // points)
+        pays = target.vector_bits < 512 and tiles >= FEWEST_TILES and tasks >= TASKS_A_THREAD * target.num_cores
+        usual = next((n for n in counts if n >= wanted), counts[-1]) if pays else 1
+        count = tuned("channel_chunks", usual, counts)
         if count == 1:
             return None
         sums = local_buffer("sums", (blocks, height * width, conv.width), conv.anchored.stage.buffer.dtype)
