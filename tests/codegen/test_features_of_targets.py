@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
 import baton as tvm
 from baton import te
-from baton._src.codegen.llvm.jit import Machine
+from baton._src.codegen.llvm.jit import Machine, initialize
 from baton._src.codegen.llvm.module import compile_module, sources
 from baton._src.ir.cpu import NAMED, host_cpu
 from baton._src.ir.cpu_features import changed
@@ -87,6 +88,39 @@ def test_what_features_bring_along() -> None:
     assert changed(every, ["-avx512f"]) == changed((), ["+f16c", "+fma", "+avx2", "+avxvnni"])
     assert changed(every, ["-avx512f", "+avx512vl"]) >= {"avx512f", "avx512vl"}
     assert not changed(every, ["-sse"])
+
+
+_X86 = "x86_64-linux-gnu"
+_USED = re.compile("s?sse|avx|fma|f16c|bmi|lzcnt|popcnt|movbe|gfni|xop|tbm")
+"""Features that LLVM uses without being asked for one of their instructions, which `avx512vp2intersect` is for."""
+
+
+def llvms_features(name: str) -> set[str]:
+    """Those of a CPU: LLVM puts a function in the place of its call if the caller's CPU has all features of it."""
+    features = sorted(f for f in binding.get_host_cpu_features() if _USED.match(f) and f != "avx512vp2intersect")
+    lines = [f'target triple = "{_X86}"', f'attributes #0 = {{ "target-cpu"="{name}" }}']
+    for number, feature in enumerate(features, start=1):
+        lines += [
+            f'attributes #{number} = {{ "target-cpu"="x86-64" "target-features"="+{feature}" }}',
+            f"define internal i32 @f{number}(i32 %x) #{number} {{ %y = add i32 %x, {number} ret i32 %y }}",
+        ]
+    calls = [f"%x{number} = call i32 @f{number}(i32 %x{number - 1})" for number in range(1, len(features) + 1)]
+    lines.append(f"define i32 @all(i32 %x0) #0 {{ {' '.join(calls)} ret i32 %x{len(features)} }}")
+    module = binding.parse_assembly("\n".join(lines))
+    machine = binding.Target.from_triple(_X86).create_target_machine()
+    builder = binding.create_pass_builder(machine, binding.PipelineTuningOptions(speed_level=2))
+    builder.getModulePassManager().run(module, builder)
+    left = {int(number) for number in re.findall(r"call .*@f(\d+)", str(module))}
+    return {feature for number, feature in enumerate(features, start=1) if number not in left}
+
+
+@pytest.mark.parametrize("name", [name for name, cpu in NAMED.items() if cpu.arch == "x86_64"])
+def test_what_named_cpus_have(name: str) -> None:
+    """Guards loaders on lesser machines: code for Sapphire Rapids computed with halves as such and did not say so, and
+    ended the process there.
+    """
+    initialize()
+    assert llvms_features(name) == {f for f in NAMED[name].features if _USED.match(f)}
 
 
 def test_a_triple_alone_means_any_of_its_machines() -> None:

@@ -85,6 +85,11 @@ _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
 _ICE_LAKE = _VNNI | {"avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "gfni"}
+_ALDER_LAKE = _V3 | {"avxvnni", "gfni"}
+_SIERRA_FOREST = _ALDER_LAKE | {"avxifma", "avxneconvert", "avxvnniint8"}
+_LUNAR_LAKE = _SIERRA_FOREST | {"avxvnniint16"}
+_ZEN = _V3 | {"sse4a"}
+_ZEN4 = _ZEN | _ICE_LAKE | {"avx512bf16"}
 _NEON = frozenset({"neon", "fp-armv8"})
 _ARM_V8_2 = _NEON | {"crc", "lse", "rdm", "fullfp16", "dotprod"}
 _ARM_V8_6 = _ARM_V8_2 | {"rcpc", "bf16", "i8mm"}
@@ -94,8 +99,15 @@ AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
 WHOLE = replace(AVX512, features=_VNNI, halves=False)
 RAPIDS = replace(
-    WHOLE, features=_ICE_LAKE | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False, far_memory=True
+    WHOLE,
+    features=_ICE_LAKE | {"avx512bf16", "avx512fp16", "avxvnni"},
+    l2_bytes=2 << 20,
+    fast_bfloat16_dots=False,
+    far_memory=True,
 )
+ALDER_LAKE = replace(AVX2, features=_ALDER_LAKE, l2_bytes=1 << 20)
+ARROW_LAKE = replace(ALDER_LAKE, features=_LUNAR_LAKE)
+ZEN = replace(AVX2, features=_ZEN)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
 ARM_V8_2 = replace(NEON, features=_ARM_V8_2, l1_bytes=64 << 10)
 NEOVERSE_N1 = replace(ARM_V8_2, l2_bytes=1 << 20)
@@ -107,24 +119,38 @@ NAMED: dict[str, Cpu] = {
     "x86-64-v2": replace(SSE2, features=_V2),
     "x86-64-v3": AVX2,
     "x86-64-v4": AVX512,
+    "nehalem": replace(SSE2, features=_V2),
+    "westmere": replace(SSE2, features=_V2),
+    "sandybridge": replace(AVX2, features=_V2 | {"avx"}),
+    "ivybridge": replace(AVX2, features=_V2 | {"avx", "f16c"}),
     "haswell": AVX2,
     "broadwell": AVX2,
     "skylake": AVX2,
-    "znver1": AVX2,
-    "znver2": AVX2,
-    "znver3": AVX2,
+    "znver1": ZEN,
+    "znver2": ZEN,
+    "znver3": ZEN,
     "core-avx2": AVX2,
     "skylake-avx512": replace(WHOLE, features=_V4),
     "cascadelake": WHOLE,
     "icelake-client": replace(AVX512, features=_ICE_LAKE),
+    "rocketlake": replace(AVX512, features=_ICE_LAKE),
+    "tigerlake": replace(AVX512, features=_ICE_LAKE),
     "icelake-server": replace(WHOLE, features=_ICE_LAKE),
     "cooperlake": replace(WHOLE, features=_VNNI | {"avx512bf16"}),
     "sapphirerapids": RAPIDS,
     "emeraldrapids": RAPIDS,
     "graniterapids": RAPIDS,
     "graniterapids-d": RAPIDS,
-    "znver4": replace(AVX512, features=_ICE_LAKE | {"avx512bf16"}),
-    "znver5": replace(WHOLE, features=_ICE_LAKE | {"avx512bf16"}, l1_bytes=48 << 10),
+    "alderlake": ALDER_LAKE,
+    "raptorlake": ALDER_LAKE,
+    "meteorlake": ALDER_LAKE,
+    "gracemont": ALDER_LAKE,
+    "arrowlake": replace(ALDER_LAKE, features=_SIERRA_FOREST),
+    "arrowlake-s": ARROW_LAKE,
+    "lunarlake": ARROW_LAKE,
+    "sierraforest": replace(ALDER_LAKE, features=_SIERRA_FOREST),
+    "znver4": replace(AVX512, features=_ZEN4),
+    "znver5": replace(WHOLE, features=_ZEN4 | {"avxvnni"}, l1_bytes=48 << 10),
     "cortex-a53": NEON,
     "cortex-a72": NEON,
     "cortex-a55": replace(ARM_V8_2, l1_bytes=32 << 10),

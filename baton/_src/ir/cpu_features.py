@@ -10,6 +10,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "sse2": ("sse",),
     "sse3": ("sse2",),
     "ssse3": ("sse3",),
+    "sse4a": ("sse3",),
     "sse4.1": ("ssse3",),
     "sse4.2": ("sse4.1",),
     "avx": ("sse4.2",),
