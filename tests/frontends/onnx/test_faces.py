@@ -118,6 +118,33 @@ def test_relay_parameters_that_nothing_uses_are_none() -> None:
     assert relay.frontend.from_onnx(_model())[1] == {}
 
 
+def test_weights_that_decide_what_a_program_is_are_no_parameters() -> None:
+    """Exporters write shapes, axes, bounds and scales as weights: as inputs of the program they were not known when
+    importing, which refused the model, or left its sizes open."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["rows"]),
+        helper.make_node("Slice", ["rows", "start", "end", "axis"], ["part"]),
+        helper.make_node("Clip", ["part", "low", "high"], ["clipped"]),
+        helper.make_node("Resize", ["clipped", "", "scales"], ["wide"]),
+        helper.make_node("MatMul", ["wide", "w"], ["y"]),
+    ]
+    whole = {"shape": [-1, 6], "start": [0], "end": [2], "axis": [1]}
+    real = {"low": -0.5, "high": 0.5, "scales": [1.0, 2.0], "w": np.eye(4)}
+    weights = [
+        *(weight(n, np.array(v)) for n, v in whole.items()),
+        *(weight(n, np.float32(v)) for n, v in real.items()),
+    ]
+    model = model_of(nodes, [("x", ["n", 3, 4])], weights=weights)
+    main = relax.frontend.onnx.from_onnx(model, keep_params_in_input=True)["main"]
+    assert (_names(main), [p.shape for p in main.attrs["params"]]) == (["x", "w"], [(4, 4)])
+    assert [str(d) for d in main.ret_struct_info.shape.values] == ["n * T.int64(2)", "T.int64(4)"]
+    module, params = relay.frontend.from_onnx(model, shape={"x": (2, 3, 4)}, freeze_params=False)
+    assert _names(module["main"]) == ["x", "w"]
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    found = relay.create_executor("vm", module).evaluate()(x, **params).numpy()
+    np.testing.assert_allclose(found, baton.compile(model, num_threads=1).run({"x": x})[0], rtol=1e-5)
+
+
 def test_sizes_by_name_are_symbols() -> None:
     module = relax.frontend.onnx.from_onnx(_model(), {"ids.1": ("batch", 7)}, sanitize_input_names=False)
     batch, seven = module["main"].params[0].struct_info.shape.values

@@ -13,13 +13,13 @@ from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.reader import onnx_library
-from baton._src.frontends.onnx.initializers import Initializers
+from baton._src.frontends.onnx.initializers import Initializers, may_be_inputs
 from baton._src.frontends.onnx.inputs import Inputs
 from baton._src.frontends.onnx.node import NOTHING
 from baton._src.frontends.onnx.nodes import Nodes, versions_of
 from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings
-from baton._src.frontends.onnx.supported import called, check_expansion, check_supported
+from baton._src.frontends.onnx.supported import all_nodes, called, check_expansion, check_supported
 from baton._src.support.diagnostics import fail
 from baton._src.values.meaning import STACK, is_map
 from baton._src.values.tensor import AnyArray
@@ -58,7 +58,8 @@ class Importer:
     ) -> tuple[list[tuple[str, Value]], list[tuple[str, Value]], dict[str, AnyArray]]:
         """(inputs, outputs, weights): the values to make a program of, in the model's order, and all initializers.
 
-        With `keep_weights` the initializers become inputs behind the model's own instead of constants.
+        With `keep_weights` the initializers become inputs behind the model's own instead of constants, except for those
+        that must be known (`may_be_inputs`); `weights` are those that do.
         """
         graph = self.model.graph
         check_supported(graph, self.functions)
@@ -71,6 +72,8 @@ class Importer:
         weights = self.initializers.arrays(graph)
         inputs, scope = self._bound(graph, weights)
         if keep_weights:
+            weights = may_be_inputs(weights, all_nodes(graph, self.functions))
+            weights = {name: content for name, content in weights.items() if name not in self.inputs.values}
             scope.update({name: self.inputs.tensor(name, scope[name].info) for name in weights})
         self.builder.language.start()
         nodes = Nodes(self.builder, self.initializers, self.functions, self.versions)

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
-from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.graph_builder.value import SMALL, Value
 from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.reader import STRING, read_tensor, read_tensors
 from baton._src.frontends.onnx.files.sparse import read_sparse
 from baton._src.frontends.onnx.strings import ModelStrings, read_strings, string_constant
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
+
+_DECIDING = {"Clip": (1, 2), "Dropout": (1,), "Pad": (2,), "Resize": (1, 2), "Upsample": (1,)}
+"""The operands of numbers that are attributes elsewhere: bounds, ratios, what borders hold, boxes and scales."""
+
+
+def may_be_inputs(weights: Mapping[str, AnyArray], nodes: Iterable[Any]) -> dict[str, AnyArray]:
+    """The weights that a program can take as inputs: not those that decide what it is, as shapes, axes and places do
+    (few whole numbers), and bounds and scales of `nodes`. TVM's importer makes constants of such, too."""
+    deciding = {name for n in nodes for k, name in enumerate(n.input) if k in _DECIDING.get(n.op_type, ())}
+    return {
+        name: content
+        for name, content in weights.items()
+        if name not in deciding and (content.size > SMALL or str(content.dtype) not in ("bool", "int32", "int64"))
+    }
 
 
 class Initializers:

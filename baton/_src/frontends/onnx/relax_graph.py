@@ -37,7 +37,8 @@ def from_onnx(
     `shape_dict` gives input shapes (ints, or names of symbolic dims) where the model leaves them open, `dtype_dict`
     dtypes by name (one dtype for all changes nothing: the model says them); `values` makes inputs constants: axes
     and the like that the model takes as inputs must be known when importing. Weights become constants, or parameters
-    behind the inputs with `keep_params_in_input` (their values are in the function's attribute `params`).
+    behind the inputs with `keep_params_in_input` (their values are in the function's attribute `params`), all but those
+    that decide what the program is: shapes, axes, bounds.
     What the model gives as a sequence of known length is a tuple. With `strings` these are numbered there, and values
     at the border may have a meaning: see the function's attributes `strings`, `input_meanings` and `output_meanings`.
     `sanitize_input_names` makes identifiers of the inputs' names, with a warning for each that changes.

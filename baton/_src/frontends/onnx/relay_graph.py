@@ -41,7 +41,8 @@ def from_onnx(
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relay module with a function `main`, and its parameters.
 
     With `freeze_params` weights are constants of the module and the parameters are empty; otherwise those that are used
-    are arguments behind the inputs, by their names in the model. `dtype` gives dtypes by name (one for all changes
+    are arguments behind the inputs, by their names in the model, but for those that decide what the program is (shapes,
+    axes, bounds). `dtype` gives dtypes by name (one for all changes
     nothing: the model says them). `convert_config` is accepted for scripts written for TVM; there is one way to convert
     an operator. `export_node_renamed_model_path`: where the model is saved with a name for every node.
     Errors as for `relax.frontend.onnx.from_onnx`.
