@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
@@ -46,7 +48,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import FuncStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo
 from baton._src.runtime.value_errors import argument_count, describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
@@ -85,7 +87,7 @@ class Interpreter:
         params = closure.definition.params
         if len(args) != len(params):
             argument_count(name, len(params), len(args), [p.name_hint for p in params])
-        found = tuple(numbers_as_declared(from_host(a), p.struct_info_) for a, p in zip(args, params))
+        found = tuple(_argument(a, p.struct_info_) for a, p in zip(args, params))
         return run(self.call(closure, found))
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -335,6 +337,12 @@ class Interpreter:
     def _invoke(self, closure: Any, args: Sequence[Any]) -> Any:
         """A closure called from the host (a packed function may call one it was given)."""
         return run(self.call(closure, tuple(from_host(a) for a in args)))
+
+
+def _argument(given: Any, info: Any) -> Any:
+    """NumPy's numbers are tensors of rank 0, except where a number is declared."""
+    is_number = isinstance(given, np.generic) and isinstance(info, PrimStructInfo)
+    return numbers_as_declared(from_host(given.item() if is_number else given), info)
 
 
 def _end_block(block: BindingBlock, frame: Frame) -> None:

@@ -85,9 +85,12 @@ def as_declared(value: object, dtype: object) -> object:
     """A number of the host as the prim value of the dtype a parameter declares: floats round, integers must fit.
 
     Hosts write all floats as float64 and all integers as int64. A value that has its own dtype, is of another category
-    or does not fit is returned unchanged, so that the check of the signature refuses it.
+    or does not fit is returned unchanged, so that the check of the signature refuses it. That check takes integers for
+    int64, so those beyond it are refused here (`value-mismatch`).
     """
     kind = DataType(dtype)
+    if type(value) is int and kind == INT64:
+        return _within_int64(value)
     if (type(value) is float and kind.is_float) or (type(value) is int and kind.is_int and _wrap(value, kind) == value):
         return prim(value, kind)
     return value

@@ -34,6 +34,35 @@ def main(x: R.Prim("float32"), k: R.Prim("int32")) -> R.Object:
         fails_everywhere(text, *wrong, code="value-mismatch")
 
 
+def test_numbers_of_numpy_are_numbers_where_these_are_declared() -> None:
+    """They are tensors of rank 0 elsewhere; for prim parameters they were refused, which TVM takes them for."""
+    text = """
+@R.function
+def main(x: R.Prim("float32"), k: R.Prim("int32"), b: R.Prim("bool"), t: R.Tensor((), "int32")) -> R.Object:
+    return (x, k, b, t)
+"""
+    given = (np.float64(2.5), np.int64(3), np.bool_(True), np.int32(4))
+    real, whole, flag, tensor = everywhere(text, *given)
+    assert (real, whole, flag, tensor.numpy().tolist()) == (2.5, 3, True, 4)
+    vm = machine(text, "compiled")
+    vm.set_input("main", *given)
+    vm.invoke_stateful("main")
+    assert vm.get_outputs("main")[:3] == (2.5, 3, True)
+    fails_everywhere(text, np.int32(2), *given[1:], code="value-mismatch")
+
+
+def test_integers_beyond_int64_are_no_prim_values() -> None:
+    """They passed for int64, and kernels were given what is left of them."""
+    text = """
+@R.function
+def main(n: R.Prim("int64")) -> R.Prim("int64"):
+    return n
+"""
+    assert everywhere(text, 2**63 - 1) == 2**63 - 1
+    for wrong in (2**63, -(2**63) - 1, np.uint64(2**63)):
+        fails_everywhere(text, wrong, code="value-mismatch")
+
+
 def test_floats_of_programs_are_float32_and_keep_their_digits() -> None:
     """As in TVM: 0.1 goes with float32 tensors, and what has more digits to spare sees all that were written."""
     text = """

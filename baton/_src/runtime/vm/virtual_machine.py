@@ -12,13 +12,15 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.late_constants import unbound_constants_error
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import numbers_as_declared
 from baton._src.runtime.value_errors import argument_count
-from baton._src.runtime.value_info import FunctionValue, PrimScalar, TupleValue
+from baton._src.runtime.value_info import FunctionValue, PrimScalar, TupleValue, ValueInfo
 from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.runtime.vm.machine_module import MachineModule, check_present
 from baton._src.support.diagnostics import fail
@@ -77,8 +79,10 @@ class VirtualMachine:
         values = self._arguments(name, args, kwargs)
         return self.engine.invoke(self.executable.function_index[name], values)
 
-    def _arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in order, as run-time values."""
+    def _arguments(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], value: Callable[[Any], Any] = from_host
+    ) -> tuple[Any, ...]:
+        """The arguments of a call in order, as run-time values; `value` makes one of what a caller gave."""
         entry = self.executable.entry(name)
         params = entry.params
         given = list(args)
@@ -96,14 +100,13 @@ class VirtualMachine:
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
         declared = entry.info.params if isinstance(entry.info, FunctionValue) else None
-        values = [from_host(a) for a in given]
-        if declared is not None and any(isinstance(d, (PrimScalar, TupleValue)) for d in declared):
-            values = [numbers_as_declared(v, d) for v, d in zip(values, declared)]
-        return tuple(values)
+        if declared is None or not any(isinstance(d, (PrimScalar, TupleValue)) for d in declared):
+            return tuple([value(a) for a in given])
+        return tuple([numbers_as_declared(value(_number(a, d)), d) for a, d in zip(given, declared)])
 
     def _kept_arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a later call: the caller may go on to fill its arrays with something else."""
-        return self._arguments(name, snapshot(args), {key: snapshot(value) for key, value in kwargs.items()})
+        return self._arguments(name, args, kwargs, snapshot)
 
     def invoke_closure(self, closure: Closure, *args: Any) -> Any:
         """Call a closure that a function returned."""
@@ -246,6 +249,11 @@ def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
             raise fail("api", f"{one!r} is not a device", help="e.g. baton.cpu()")
         check_present(one)
     return devices
+
+
+def _number(given: Any, info: ValueInfo | None) -> Any:
+    """NumPy's numbers are tensors of rank 0, except where a number is declared."""
+    return given.item() if isinstance(given, np.generic) and isinstance(info, PrimScalar) else given
 
 
 def _check_memory(config: object) -> None:
