@@ -274,3 +274,20 @@ def test_columns_of_operators_that_users_registered() -> None:
         assert not match(is_op("exp").has_attr({"tests.favourite": 4})(wildcard()), body("exp(%x)"))
     finally:
         op.reset_attr("tests.favourite")
+
+
+class OneMore(DFPatternCallback):
+    """exp around every exp: their number doubles in each round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pattern = is_op("exp")(wildcard())
+
+    def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        return Call(post.op, [post])
+
+
+def test_a_rewrite_that_doubles_the_program_comes_to_an_end() -> None:
+    """A hundred rounds of it would not."""
+    error = error_of(lambda: rewrite(OneMore(), read("fn (%x: float32) { exp(%x) }")))
+    assert "OneMore never comes to an end" in str(error)

@@ -42,6 +42,8 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 MAX_ROUNDS = 100
+MAX_GROWTH = 1000
+"""Times as many nodes as at the beginning: what doubles in every round would not end, either."""
 _STRUCTURAL = (CallPattern, TuplePattern, TupleGetItemPattern, IfPattern, LetPattern, FunctionPattern, ConstantPattern)
 _GLOBAL = (Op, Constant, Function, GlobalVar, Constructor)
 """What exists outside of any group: many may use it."""
@@ -79,7 +81,10 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
         if not isinstance(getattr(one, "pattern", None), DFPattern):
             raise fail("api", f"{type(one).__name__} has no pattern", help="set self.pattern in its __init__")
     _must_be_expression(expr)
+    largest = MAX_GROWTH * len(walk(expr))
     for _ in range(MAX_ROUNDS):
+        if len(walk(expr)) > largest:
+            break
         before = expr
         for one in steps:
             if one.require_type:
