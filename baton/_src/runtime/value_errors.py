@@ -63,11 +63,14 @@ def mismatch(place: str, expected: str, found: str, kind: type[TypeError | Value
     return fail("value-mismatch", f"{place}: expected {expected}, found {found}", kind=kind)
 
 
-def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:
-    """The error of a call with a wrong number of arguments."""
+_BOUND = ", or bind it when building: params={name: array}"
+
+
+def argument_count(function: str, expected: int, given: int, names: Sequence[str] = (), hint: str = _BOUND) -> NoReturn:
+    """The error of a call with a wrong number of arguments; `hint` follows the help to give those that are missing."""
     listed = f": {', '.join(names)}" if names else ""
     plural = "" if expected == 1 else "s"
     missing = ", ".join(names[given:])
-    help = f"give {missing} too, or bind it when building: params={{name: array}}" if missing else None
+    help = f"give {missing} too{hint}" if missing else None
     message = f"{function} takes {expected} argument{plural}{listed}; {given} given"
     raise fail("argument-count", message, help=help, kind=ValueError)

@@ -25,8 +25,18 @@ def test_kernels_return_scalars() -> None:
     assert module(3, array) == 6.0
     assert module(-2, array) == -1.0
     assert module.time_evaluator("kernel", tvm.cpu(), number=1, f_preproc="")(3, array).mean > 0
-    with pytest.raises(DiagnosticError, match="takes 2 arguments"):
+    with pytest.raises(DiagnosticError, match=r"takes 2 arguments.*\n.*give A too$"):
         module(3)
+
+
+def test_missing_arguments_of_kernels_are_not_bound_when_building() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i]
+
+    with pytest.raises(DiagnosticError, match=r"give B too: results are arguments as well$"):
+        tvm.build(kernel, target="llvm")(tvm.nd.empty((4,)))
 
 
 def test_strides_and_offsets_left_open_are_those_of_a_compact_array() -> None:

@@ -61,7 +61,7 @@ class ReturningKernel:
         """Where a call of as many values as it takes leaves its result."""
         names = self.kernel.signature.names[:-1]
         if len(values) != len(names):
-            argument_count(self.name, len(names), len(values), names)
+            argument_count(self.name, len(names), len(values), names, hint="")
         return NDArray(np.zeros(1, self.dtype.numpy))
 
 

@@ -105,7 +105,8 @@ def bind_arguments(signature: KernelSignature, values: Sequence[Any]) -> list[An
     """The values of the signature's slots, after every argument was checked. Errors: see `KernelFunction`."""
     names = signature.names or [str(i) for i in range(len(signature.params))]
     if len(values) != len(signature.params):
-        argument_count(signature.symbol, len(signature.params), len(values), signature.names)
+        hint = ": results are arguments as well"
+        argument_count(signature.symbol, len(signature.params), len(values), signature.names, hint)
     heap: list[Any] = [None] * len(signature.variables)
     matcher = Matcher(heap, signature.variables)
     places = [f"{signature.symbol}: argument {n}" for n in names]
