@@ -343,3 +343,11 @@ def test_a_loop_that_grows_in_relay(trips: int) -> None:
     x = np.arange(3, dtype="float32")
     (wanted,) = onnxruntime_outputs(model, {"m": np.array(trips), "x": x})
     np.testing.assert_array_equal(run(np.array(trips), x).numpy(), wanted)
+
+
+def test_axes_of_a_transpose_may_count_from_the_end() -> None:
+    """PyTorch's exporter writes those of `permute` as they stand, which TVM's importer takes, too."""
+    model = model_of([helper.make_node("Transpose", ["x"], ["y"], perm=[0, -2, -1, 1])], [("x", (2, 3, 4, 5))])
+    x = np.arange(120, dtype="float32").reshape(2, 3, 4, 5)
+    for language, (found,) in in_both_languages(model, {"x": x}):
+        np.testing.assert_array_equal(found, x.transpose(0, 2, 3, 1), err_msg=language)

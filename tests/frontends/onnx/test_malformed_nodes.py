@@ -55,7 +55,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("ConstantOfShape", ["x"], [("x", ((2,), WHOLE))], {"value": weight("", np.zeros(2))}, "its value has 2 elements"),
     ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
-    ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
+    ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -2]}, r"its perm is \[0, -2\]"),
     ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),
     ("Unsqueeze", ["x", ""], [("x", (2, 3))], {}, "its axes are missing"),
     ("LayerNormalization", ["x", "w"], [("x", (24,)), ("w", (2, 24))], {}, r"its scale or bias is float32 \(2, 24\)"),

@@ -85,9 +85,10 @@ def _product(dims: tuple[Dim, ...]) -> Dim:
 
 def transpose(node: OnnxNode) -> Value:
     rank = node.rank()
-    axes = node.ints("perm") or tuple(reversed(range(rank)))
+    said = node.ints("perm") or tuple(reversed(range(rank)))
+    axes = [axis + rank if axis < 0 else axis for axis in said]  # as PyTorch's exporter writes them
     if sorted(axes) != list(range(rank)):
-        node.fail(f"its perm is {list(axes)}", help=f"it must name each of the axes 0 to {rank - 1} of {node[0]} once")
+        node.fail(f"its perm is {list(said)}", help=f"it must name each of the axes 0 to {rank - 1} of {node[0]} once")
     return node.graph.transpose(node[0], axes)
 
 
