@@ -325,6 +325,14 @@ def test_executors_agree(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_variables_of_one_name_are_two(kind: str) -> None:
+    """Values went to free variables by name: both had that of the last one, and `x - x` was 0."""
+    first, second = var("x", shape=(2,)), var("x", shape=(2,))
+    given = {first: np.float32([1, 2]), second: np.float32([10, 20])}
+    assert create_executor(kind, IRModule()).evaluate(first - second, given).numpy().tolist() == [-9, -18]
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
 def test_expressions_may_call_main(kind: str) -> None:
     """Guards that what is evaluated does not take the place of the module's own `main`."""
     mod = module("def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { %x + 1f }")

@@ -71,11 +71,12 @@ class Executor:
         if self.kind == "debug":
             return self._interpreted(target, values)
         free = free_vars(target)
-        given = {getattr(k, "name_hint", k): v for k, v in values.items()}
-        missing = [v.name_hint for v in free if v.name_hint not in given]
+        named = {getattr(k, "name_hint", k): v for k, v in values.items() if k not in set(free)}
+        missing = [v.name_hint for v in free if v not in values and v.name_hint not in named]
         if missing:
             raise fail("argument-missing", f"nothing is given for the free variable {missing[0]!r}")
-        return self._compiled(Function(free, target))(*[given[v.name_hint] for v in free])
+        given = [values[v] if v in values else named[v.name_hint] for v in free]
+        return self._compiled(Function(free, target))(*given)
 
     def _callable(self, target: Any, function: Any) -> Callable[..., Any]:
         names = [p.name_hint for p in function.params]
