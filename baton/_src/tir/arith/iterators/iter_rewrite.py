@@ -67,7 +67,7 @@ class Rewriter:
         parts = [known[c] for c in children(item) if c in known]
         if not any(isinstance(p, IterSumExpr) for p in parts):  # numbers, of loops of one iteration, too
             changed: dict[Any, Any] = {c: part for c, part in known.items() if part is not c}
-            return self.plain(rebuild(item, changed)) if changed else item  # type: ignore[no-any-return]
+            return self.plain(rebuild(item, changed)) if changed else item
         if isinstance(item, tir.Cast) and item.dtype.is_int:
             whole = _as_sum(parts[0])
             return whole.with_fields(dtype=item.dtype, base=ops.cast(item.dtype, whole.base))
