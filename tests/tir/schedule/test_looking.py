@@ -75,21 +75,22 @@ def test_the_trace_is_shown_behind_the_program(capsys: pytest.CaptureFixture[str
     assert shown.index("T.unroll(8)") < shown.index("sch.unroll(loop=l1)")
 
 
+@T.prim_func
+def sums_of_rows(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 16):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+
+
 def test_new_blocks_take_no_names_of_others() -> None:
     """Guards handles where two primitives make blocks of one name: a new one took the name of a block whose handle was
     given out, or its own handle was of the block before.
     """
 
-    @T.prim_func
-    def rows(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
-        for i, k in T.grid(4, 16):
-            with T.block("C"):
-                vi, vk = T.axis.remap("SR", [i, k])
-                with T.init():
-                    C[vi] = T.float32(0)
-                C[vi] = C[vi] + A[vi, vk]
-
-    s = tir.Schedule(rows)
+    s = tir.Schedule(sums_of_rows)
     copied = s.cache_read("C", 0, "shared")
     in_front = s.cache_read(copied, 0, "shared")
     assert s.get(copied).reads[0].buffer is s.get(in_front).writes[0].buffer
@@ -99,3 +100,10 @@ def test_new_blocks_take_no_names_of_others() -> None:
     assert s.get(second).reads[0].buffer is s.get(first).writes[0].buffer
     start = s.decompose_reduction("C", s.get_loops("C")[0])
     assert s.get(start).writes[0].buffer.name == "C"
+
+
+def test_partial_results_have_the_scope_of_the_whole() -> None:
+    s = tir.Schedule(sums_of_rows)
+    s.cache_write("C", 0, "local")
+    block = s.get(s.rfactor(s.get_loops("C")[1], 0))
+    assert [region.buffer.scope() for region in block.writes] == ["local"]

@@ -105,7 +105,7 @@ def flat(body: st.Stmt) -> st.Stmt:
 def _partial_buffer(buffer: Buffer, loop: st.For, place: int) -> Buffer:
     dtype = buffer.shape[0].dtype if buffer.shape else loop.extent.dtype
     shape = (*buffer.shape[:place], ops.cast(dtype, loop.extent), *buffer.shape[place:])
-    return decl_buffer(shape, buffer.dtype, f"{buffer.name}_rf")
+    return decl_buffer(shape, buffer.dtype, f"{buffer.name}_rf", scope=buffer.scope())
 
 
 def _at(indices: tuple[PrimExpr, ...], extra: PrimExpr, place: int) -> tuple[PrimExpr, ...]:
