@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import baton
+from baton import relax
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
@@ -63,3 +64,23 @@ def test_params_that_map_nothing() -> None:
     module = baton.IRModule({"main": baton.relax.Function([x], x).with_attr("global_symbol", "main")})
     with pytest.raises(DiagnosticError, match="params maps names to arrays, got a list"):
         baton.relax.build(module, "llvm", params=[1.0])
+
+
+def test_a_name_of_two_parameters_names_none() -> None:
+    """Values went to the last parameter of the name, or to all of them, and `x - x` was 0."""
+    info = relax.TensorStructInfo((2,), "float32")
+    first, second = relax.Var("x", info), relax.Var("x", info)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [first, second]):
+        builder.emit_func_output(builder.emit(relax.op.subtract(first, second)))
+    module, x = builder.get(), np.float32([1, 2])
+    with pytest.raises(DiagnosticError, match="main has several parameters 'x'"):
+        relax.build(module, "llvm", params={"x": x})
+    machine, model = VirtualMachine(relax.build(module, "llvm")), baton.compile(module)
+    assert machine["main"](x, x=x * 3).numpy().tolist() == model(x, x * 3)[0].tolist() == [-2, -4]
+    for call in (lambda: machine["main"](x=x), lambda: machine.set_input("main", x=x)):
+        with pytest.raises(DiagnosticError, match="main has several arguments 'x'"):
+            call()
+    for run in (model.run, model.profile):
+        with pytest.raises(DiagnosticError, match="the model has several inputs 'x'"):
+            run({"x": x})

@@ -183,15 +183,19 @@ class Model:
             near = get_close_matches(unknown[0], self._names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else known
             raise fail("input-unknown", f"the model has no input {unknown[0]!r}", help=hint)
-        missing = [n for n in self._names if n not in feed]
-        raise fail("input-missing", f"input {missing[0]!r} is missing", help=known)
+        for name in self._names:
+            if name not in feed:
+                raise fail("input-missing", f"input {name!r} is missing", help=known)
+        twice = next(n for n in self._names if self._names.count(n) > 1)
+        help = "call the model itself with the arrays in order: model(...)"
+        raise fail("input-names", f"the model has several inputs {twice!r}", help=help)
 
     # ------------------------------------------------------------------------------------------ looking in
 
     def profile(self, feed: Mapping[str, Any] | Sequence[Any], num_threads: int | None = None) -> list[Record]:
         """Time by kernel of one run, the longest first: name, calls, seconds, tensors."""
         if isinstance(feed, Mapping):
-            if set(feed) != self._expected:
+            if set(feed) != self._expected or len(feed) != len(self._names):
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
         with self.entered(feed) as values, self._limited(_threads(num_threads) or self.num_threads):

@@ -21,8 +21,8 @@ def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRMod
     """`module` with parameters of function `name` replaced by constants; keys are names or the parameters themselves.
 
     The sizes that a parameter leaves open become those of its constant, in the whole function.
-    Raises `DiagnosticError`: `params-unknown`, `params-mismatch` (dtype or shape that the parameter does not allow),
-    `pass-shape` (two constants that give an open size different numbers).
+    Raises `DiagnosticError`: `params-unknown` (no parameter of a name, or several), `params-mismatch` (dtype or shape
+    that the parameter does not allow), `pass-shape` (two constants that give an open size different numbers).
     """
     var = module.get_global_var(name)
     function = module.functions[var]
@@ -30,15 +30,20 @@ def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRMod
         raise fail("params-unknown", f"{name} is not a Relax function")
     if not isinstance(params, Mapping):
         raise fail("params-mismatch", f"params maps names to arrays, got a {type(params).__name__}")
-    by_name = {p.name_hint: p for p in function.params}
     replaced: dict[Var, Constant] = {}
     for key, content in params.items():
-        param = key if isinstance(key, Var) else by_name.get(str(key))
-        if param is None:
-            raise fail("params-unknown", f"{name} has no parameter {key!r}", help=f"it has: {', '.join(by_name)}")
+        param = key if isinstance(key, Var) else _named(function, name, str(key))
         replaced[param] = _constant(param, content)
     bound: IRModule = BindParams(name, replaced)(module)
     return bound
+
+
+def _named(function: Function, name: str, key: str) -> Var:
+    found = [p for p in function.params if p.name_hint == key]
+    if len(found) == 1:
+        return found[0]
+    problem = f"{name} has {'several parameters' if found else 'no parameter'} {key!r}"
+    raise fail("params-unknown", problem, help=f"it has: {', '.join(p.name_hint for p in function.params)}")
 
 
 def _constant(param: Var, content: Any) -> Constant:

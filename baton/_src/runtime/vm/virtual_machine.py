@@ -96,6 +96,9 @@ class VirtualMachine:
             for param in rest:
                 if param not in kwargs:
                     raise fail("argument-missing", f"{name}: argument {param!r} is missing", help=known)
+                if rest.count(param) > 1:
+                    help = "give the arguments by position"
+                    raise fail("argument-unknown", f"{name} has several arguments {param!r}", help=help)
                 given.append(kwargs[param])
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
