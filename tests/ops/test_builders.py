@@ -267,3 +267,20 @@ def test_new_axes_of_relay_have_numbers_in_relax(axis: int, count: int) -> None:
     assert changed.num_newaxis == 1
     assert not isinstance(definition.reference, NotApplicable)
     assert definition.reference((x,), changed).shape == definition.reference((x,), record).shape
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda x: RELAY.nn.sparse_dense(x, None), "a sparse matrix is data, indices and indptr, got NoneType"),
+        (lambda x: RELAY.nn.sparse_add(x, (x, x)), "a sparse matrix is data, indices and indptr, got tuple"),
+        (lambda x: RELAY.meshgrid(x), "meshgrid takes a list of vectors, got Var"),
+        (lambda x: RELAY.stft(x, x), "stft: n_fft must be a number, got Var"),
+        (lambda x: RELAY.matrix_set_diag(x, x, k=[]), "k numbers a diagonal, or the lowest and the highest"),
+        (lambda x: RELAY.matrix_set_diag(x, x, align=None), "align is RIGHT_LEFT or the like, got None"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(build: Any, message: str) -> None:
+    """Guards raw exceptions of Python: 'NoneType' object is not subscriptable."""
+    with pytest.raises(DiagnosticError, match=message):
+        build(relay.var("x", shape=(2, 3)))

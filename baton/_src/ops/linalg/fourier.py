@@ -22,6 +22,8 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.fourier_sums import LONG, sums, tables
 from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 
 
 @attrs
@@ -169,16 +171,20 @@ def reference_stft(inputs: Any, a: StftAttrs) -> Any:
 def relay_stft(
     make: Any,
     data: Any,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
     window: Any = None,
     normalized: bool = False,
     onesided: bool = True,
 ) -> Any:
     """A quarter of a frame as step, a window of ones, where they are left out."""
+    for name, value in {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}.items():
+        if not isinstance(value, (int, np.integer, IntImm)) and (value is not None or name == "n_fft"):
+            message = f"stft: {name} must be a number, got {type(value).__name__}: {value!r}"
+            raise fail("op-attribute", message, kind=TypeError)
     length = win_length or n_fft
-    window = make.const(np.ones(length, "float32")) if window is None else window
+    window = make.const(np.ones(max(int(length), 0), "float32")) if window is None else window
     options = {"normalized": normalized, "onesided": onesided}
     return make(data, window, n_fft=n_fft, hop_length=hop_length or n_fft // 4, win_length=length, **options)
 

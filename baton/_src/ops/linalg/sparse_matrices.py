@@ -7,6 +7,7 @@ blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from baton._src.ir.op_def import Input, OpCall
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr
+from baton._src.support.diagnostics import fail
 
 
 def check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim | None:
@@ -42,7 +44,13 @@ def check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3))
 
 def triple(make: Any, matrix: Any) -> list[Any]:
     """The three tensors of a sparse matrix."""
-    parts = [matrix.data, matrix.indices, matrix.indptr] if hasattr(matrix, "indptr") else [matrix[n] for n in range(3)]
+    if hasattr(matrix, "indptr"):
+        parts = [matrix.data, matrix.indices, matrix.indptr]
+    else:
+        parts = list(matrix) if isinstance(matrix, Sequence) else list(getattr(matrix, "fields", ()))
+    if len(parts) != 3:
+        message = f"a sparse matrix is data, indices and indptr, got {type(matrix).__name__}: {matrix!r}"
+        raise fail("op-argument", message, help="pass them as a tuple, or a matrix of SciPy's", kind=TypeError)
     return [make.const(p) if isinstance(p, np.ndarray) else p for p in parts]
 
 

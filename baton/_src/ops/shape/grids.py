@@ -21,6 +21,7 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
 from baton._src.ops.shape.targets import is_computed
 from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
@@ -91,6 +92,9 @@ def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) 
 
 def relay_meshgrid(make: Any, data: Any, indexing: str = "ij") -> Any:
     """One result a vector."""
+    if not hasattr(data, "__len__"):
+        message = f"meshgrid takes a list of vectors, got {type(data).__name__}: {data!r}"
+        raise fail("op-argument", message, kind=TypeError)
     found = make(data, indexing=indexing)
     return TupleWrapper(found, len(data))
 

@@ -20,6 +20,7 @@ from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 
 
 @attrs
@@ -219,12 +220,15 @@ MATRIX_SET_DIAG = OpDef(
 def bands(diagonals: Any) -> dict[str, int]:
     """Attributes for a diagonal by its number, or for those from one to another."""
     given = diagonals if isinstance(diagonals, (tuple, list)) else (diagonals,)
+    if len(given) not in (1, 2) or not all(isinstance(d, (int, np.integer, IntImm)) for d in given):
+        message = f"matrix_set_diag: k numbers a diagonal, or the lowest and the highest, got {diagonals!r}"
+        raise fail("op-attribute", message)
     return {"k1": int(given[0]), "k2": int(given[-1])}
 
 
 def alignment(align: str) -> dict[str, bool]:
     """Attributes for TVM's name of how shorter diagonals lie: "RIGHT_LEFT" and its like."""
-    above, _, below = align.partition("_")
+    above, _, below = str(align).partition("_")
     if {above, below} - {"LEFT", "RIGHT"}:
         help = "LEFT or RIGHT for diagonals above the main one, _, the same for those below"
         raise fail("op-attribute", f"matrix_set_diag: align is RIGHT_LEFT or the like, got {align!r}", help=help)
