@@ -59,3 +59,17 @@ def test_what_is_said() -> None:
         sch.split(sch.get_loops(block)[0], 4)
     with pytest.raises(ScheduleError, match="compute_inline takes a block as `block`, not the loop over i"):
         sch.compute_inline(sch.get_loops(block)[0])
+
+
+def test_what_is_said_of_factors_and_of_loops_of_other_blocks() -> None:
+    """Guards against factors that were rounded, and against messages that name neither block nor loop."""
+    a = te.placeholder((8, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    total = te.compute((8,), lambda i: te.sum(a[i, k], axis=k), name="C")
+    sch = Schedule(te.create_prim_func([a, te.compute((8,), lambda n: total[n] + 1.0, name="D")]))
+    (other,), (outer, _) = sch.get_loops("D"), sch.get_loops("C")
+    for step in (sch.split, sch.loop_partition):
+        with pytest.raises(ScheduleError, match=r"extents of loops are whole numbers or None, not 2\.5"):
+            step(outer, [2.5, None])
+    with pytest.raises(ScheduleError, match="the loop over n is not around block C"):
+        sch.decompose_reduction("C", other)

@@ -92,6 +92,12 @@ def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
     )
 
 
+def require_around(loop: st.For, realize: st.BlockRealize) -> None:
+    """Refuse a loop that does not run the block."""
+    if realize not in realizes(loop):
+        raise refuse(f"the loop over {loop.loop_var.name} is not around block {realize.block.name_hint}")
+
+
 def path_to(root: st.Stmt, target: st.Stmt) -> list[st.Stmt]:
     """The statements from `root` down to `target`, both included."""
     path: list[st.Stmt] = []

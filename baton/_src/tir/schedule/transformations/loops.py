@@ -14,6 +14,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.schedule.conditions.independence import require_independent, require_order_kept
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
+from baton._src.values.dtype import DataType
 
 
 def split(
@@ -27,7 +28,7 @@ def split(
     if loop.annotations:
         raise refuse(f"the loop over {var.name} is annotated", help="annotate the loops that it is split into instead")
     dtype = var.dtype
-    sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
+    sizes = loop_sizes(factors, dtype)
     if sum(s is None for s in sizes) > 1:
         raise refuse("split takes at most one None")
     if any(isinstance(s, tir.IntImm) and s.value < 1 for s in sizes):
@@ -55,6 +56,17 @@ def split(
     for part, extent in zip(reversed(inner), reversed(extents)):
         body = st.For(part, 0, extent, st.ForKind.SERIAL, body)
     return replace(root, {loop: body}), inner
+
+
+def loop_sizes(factors: Sequence[Any], dtype: DataType) -> list[PrimExpr | None]:
+    """Extents of new loops as a script gives them; None are to be inferred. Refuses what is no whole number."""
+    found: list[PrimExpr | None] = []
+    for factor in factors:
+        size = None if factor is None else ops.convert(factor)
+        if size is not None and not size.dtype.is_int:
+            raise refuse(f"extents of loops are whole numbers or None, not {factor!r}")
+        found.append(None if size is None else ops.cast(dtype, size))
+    return found
 
 
 def is_nonnegative(number: PrimExpr, domains: Mapping[tir.Var, Range]) -> bool:

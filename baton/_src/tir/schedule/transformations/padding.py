@@ -27,6 +27,7 @@ from baton._src.tir.schedule.tree import (
     refreshed,
     refuse,
     replace,
+    require_around,
     simplify,
     unused_name,
     with_condition,
@@ -51,6 +52,7 @@ def decompose_padding(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, 
     require_only_writer(root, realize, store.buffer)
     _require_told(block, store, condition)
     loop = find_loop(root, var)
+    require_around(loop, realize)
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     fresh: dict[Any, Any] = {i.loop_var: tir.Var(f"{i.loop_var.name}_pad", i.loop_var.dtype) for i in below}
     own: dict[Any, Any] = {iv.var: tir.Var(f"{iv.var.name}_pad", iv.var.dtype) for iv in block.iter_vars}

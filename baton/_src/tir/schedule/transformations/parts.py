@@ -21,6 +21,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.schedule.transformations.loops import (
     domains_around,
     is_nonnegative,
+    loop_sizes,
     with_simple_bindings,
     without_thread,
 )
@@ -46,7 +47,7 @@ def loop_partition(
     loop = without_thread(find_loop(root, var))
     if sum(f is None for f in factors) > 1 or not factors:
         raise refuse("loop_partition takes one extent or more, of which one may be None")
-    sizes = [None if f is None else ops.cast(var.dtype, ops.convert(f)) for f in factors]
+    sizes = loop_sizes(factors, var.dtype)
     known: PrimExpr = tir.IntImm(var.dtype, 0)
     for size in sizes:
         known = known if size is None else ops.add(known, size)

@@ -18,6 +18,7 @@ from baton._src.tir.schedule.tree import (
     refreshed,
     refuse,
     replace,
+    require_around,
     simplify,
     unused_name,
 )
@@ -29,6 +30,7 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     called `<name>_update`.
     """
     realize, loop = find_block(root, name), find_loop(root, var)
+    require_around(loop, realize)
     outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     _check(realize, outer, below, var)

@@ -30,6 +30,7 @@ from baton._src.tir.schedule.tree import (
     refreshed,
     refuse,
     replace,
+    require_around,
     unused_name,
     with_condition,
 )
@@ -48,8 +49,7 @@ def rfactor(
     realize = find_block(root, name)
     loop = find_loop(root, var)
     path = path_to(root, realize)
-    if loop not in path:
-        raise refuse(f"the loop over {var.name} is not around block {name}")
+    require_around(loop, realize)
     if loop.kind is not st.ForKind.SERIAL or loop.thread_binding is not None:
         raise refuse(f"the loop over {var.name} is {loop.kind.name.lower()}: rfactor takes serial loops")
     _require_alone(path, name)
