@@ -48,7 +48,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, TupleStructInfo
 from baton._src.runtime.value_errors import argument_count, describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
@@ -87,7 +87,8 @@ class Interpreter:
         params = closure.definition.params
         if len(args) != len(params):
             argument_count(name, len(params), len(args), [p.name_hint for p in params])
-        found = tuple(_argument(a, p.struct_info_) for a, p in zip(args, params))
+        given = [(from_host(_number(a, p.struct_info_)), p.struct_info_) for a, p in zip(args, params)]
+        found = tuple(numbers_as_declared(value, info) for value, info in given)
         return run(self.call(closure, found))
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -339,10 +340,11 @@ class Interpreter:
         return run(self.call(closure, tuple(from_host(a) for a in args)))
 
 
-def _argument(given: Any, info: Any) -> Any:
+def _number(given: Any, info: Any) -> Any:
     """NumPy's numbers are tensors of rank 0, except where a number is declared."""
-    is_number = isinstance(given, np.generic) and isinstance(info, PrimStructInfo)
-    return numbers_as_declared(from_host(given.item() if is_number else given), info)
+    if isinstance(info, TupleStructInfo) and type(given) in (tuple, list) and len(given) == len(info.fields):
+        return tuple(map(_number, given, info.fields))
+    return given.item() if isinstance(given, np.generic) and isinstance(info, PrimStructInfo) else given
 
 
 def _end_block(block: BindingBlock, frame: Frame) -> None:

@@ -38,10 +38,12 @@ def test_numbers_of_numpy_are_numbers_where_these_are_declared() -> None:
     """They are tensors of rank 0 elsewhere; for prim parameters they were refused, which TVM takes them for."""
     text = """
 @R.function
-def main(x: R.Prim("float32"), k: R.Prim("int32"), b: R.Prim("bool"), t: R.Tensor((), "int32")) -> R.Object:
-    return (x, k, b, t)
+def main(
+    x: R.Prim("float32"), k: R.Tuple(R.Prim("int32"), R.Tensor), b: R.Prim("bool"), t: R.Tensor((), "int32")
+) -> R.Object:
+    return (x, k[0], b, t)
 """
-    given = (np.float64(2.5), np.int64(3), np.bool_(True), np.int32(4))
+    given = (np.float64(2.5), [np.int64(3), np.int32(1)], np.bool_(True), np.int32(4))
     real, whole, flag, tensor = everywhere(text, *given)
     assert (real, whole, flag, tensor.numpy().tolist()) == (2.5, 3, True, 4)
     vm = machine(text, "compiled")

@@ -256,6 +256,8 @@ def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
 
 def _number(given: Any, info: ValueInfo | None) -> Any:
     """NumPy's numbers are tensors of rank 0, except where a number is declared."""
+    if isinstance(info, TupleValue) and type(given) in (tuple, list) and len(given) == len(info.fields):
+        return tuple(map(_number, given, info.fields))
     return given.item() if isinstance(given, np.generic) and isinstance(info, PrimScalar) else given
 
 
