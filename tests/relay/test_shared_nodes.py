@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,16 @@ def test_rules_see_the_sizes_of_the_program_not_of_the_one_it_was_made_of() -> N
     one, other = (relay.create_executor("debug", m).evaluate(transform.gradient(m["main"], m)) for m in (found, again))
     for left, right in zip(one(*args)[1], other(*args)[1]):
         np.testing.assert_allclose(left.numpy(), right.numpy())
+
+
+def test_a_function_without_annotations_in_several_threads() -> None:
+    x = relay.var("x")
+    doubled = relay.Function([x], relay.add(x, x))
+
+    def evaluated(size: int) -> list[float]:
+        a = relay.var("a", shape=(size,))
+        module = baton.IRModule.from_expr(relay.Function([a], relay.Call(doubled, [a])))
+        return [relay.create_executor("debug", module).evaluate()(np.ones(size, "f")).numpy().sum() for _ in range(5)]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [sum(found) for found in pool.map(evaluated, range(1, 7))] == [10 * size for size in range(1, 7)]

@@ -18,7 +18,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.relay.analysis import free_vars
-from baton._src.relay.check.infer_type import infer_expr
+from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Constant, Expr, Function, Let
@@ -113,8 +113,8 @@ class Executor:
         """The value of `target`, whose functions are those that the module has now. Types are inferred first: the
         interpreter would run programs that other executors refuse.
         """
-        module = self.module.with_functions(self.module.functions)
-        return Interpreter(settle(module)).evaluate(infer_expr(settle(target), module), values)
+        module = infer_type(settle(self.module.with_functions(self.module.functions)))
+        return Interpreter(module).evaluate(infer_expr(settle(target), module), values)
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
         module = self.module

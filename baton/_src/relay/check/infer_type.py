@@ -12,6 +12,7 @@ inferred before is not visited again unless the types of the globals it refers t
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,10 @@ Mentions = Mapping[GlobalVar, list[GlobalVar]]
 
 _inferred: weakref.WeakKeyDictionary[Any, tuple[dict[str, str], tuple[Any, ...]]] = weakref.WeakKeyDictionary()
 """A cache: completely typed functions, with the types of the globals and the ADTs that they depend on."""
+
+
+_writing = threading.Lock()
+"""Programs of several threads may share nodes, too."""
 
 
 def infer_type(
@@ -212,13 +217,9 @@ class Inference:
                     self._undetermined(node, found)
         if self.solver.errors:
             raise DiagnosticError(_without_echoes(self.solver.errors))
-        found = {node: resolved[type_] for node, type_ in self.types.items()}
-        shared = of_other_types(found) - self.walk.free
+        shared = self._write({node: resolved[type_] for node, type_ in self.types.items()})
         if shared:
             return shared
-        for node, type_ in found.items():
-            if not isinstance(node, Op):
-                set_note(node, "checked_type_", type_)
         for name, type_ in self.globals.items():
             self.globals[name] = unifier.resolve(type_)
         for literal_, hole in self.elaboration.literals.items():
@@ -227,6 +228,15 @@ class Inference:
         self.elaboration.type_args = {call: tuple(unifier.resolve(t) for t in args) for call, args in chosen.items()}
         for call, args in self.elaboration.type_args.items():
             set_note(call, "chosen_type_args", args)
+        return shared
+
+    def _write(self, types: Mapping[Any, Any]) -> set[Any]:
+        """Write the types into the nodes, or return those that have others."""
+        with _writing:
+            shared = of_other_types(types) - self.walk.free
+            for node, type_ in types.items() if not shared else ():
+                if not isinstance(node, Op):
+                    set_note(node, "checked_type_", type_)
         return shared
 
     def _undetermined(self, node: Any, type_: Any) -> None:
