@@ -174,3 +174,6 @@ def test_kernels_of_imported_modules(tmp_path: Path) -> None:
     assert tvm.runtime.load_module(tmp_path / "k").imported_modules == []
     with pytest.raises(DiagnosticError, match="made, got 3"):
         one.import_module(3)
+    for importing in (one, other):  # looking for a function, and saving, went round until the stack was full
+        with pytest.raises(ValueError, match="is or imports the module that is to import it"):
+            importing.import_module(one)

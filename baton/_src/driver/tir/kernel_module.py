@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -87,9 +87,11 @@ class KernelModule(ModuleFace):
         return self.imports
 
     def import_module(self, module: KernelModule) -> None:
-        """Let the kernels of another module be found from here."""
+        """Let the kernels of another module be found from here. Error (`api`): that module imports this one."""
         if not isinstance(module, KernelModule):
             raise fail("api", f"a kernel module imports modules that tvm.build made, got {module!r}")
+        if any(one is self for one in _with_all_imports(module)):
+            raise fail("api", f"{module!r} is or imports the module that is to import it", kind=ValueError)
         self.imports.append(module)
 
     def clear_imports(self) -> None:
@@ -188,6 +190,12 @@ class KernelModule(ModuleFace):
         """Write the kernels to one file that `load_module` reads; further arguments are those of
         `export.export_library`."""
         export.export_library(self._save_library, file_name, *args, **kwargs)
+
+
+def _with_all_imports(module: KernelModule) -> Iterator[KernelModule]:
+    yield module
+    for imported in module.imports:
+        yield from _with_all_imports(imported)
 
 
 def loaded_kernels(executable: Executable) -> KernelModule:
