@@ -289,3 +289,22 @@ def test_sizes_that_no_tensor_has() -> None:
     error = error_of(lambda: relay.create_executor("vm", module).evaluate()(np.ones(6, "float32"), np.array([4, 2])))
     assert error.code == "operator-run"
     assert "dyn.reshape" in str(error)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nn.dense(%x, %x)",
+        "%x * %x",
+        "mean(%e)",
+        "variance(%e)",
+        "std(%e, unbiased=True)",
+        "variance(%e, unbiased=True)",
+    ],
+)
+def test_floats_overflow_without_a_word(text: str) -> None:
+    """NumPy's warnings were shown, and where they are errors a pass failed on them."""
+    function = read(f"fn (%x: Tensor[(1, 2), float32], %e: Tensor[(0, 2), float32]) {{ {text} }}")
+    found = Interpreter().evaluate(function)(np.full((1, 2), 1e38, "f"), np.ones((0, 2), "f"))
+    assert not np.isfinite(found.data).any() or (found.data == 0).all()

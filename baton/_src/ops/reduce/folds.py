@@ -211,7 +211,10 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
 def average(x: Any, axis: Any, keepdims: bool = False) -> Any:
     """NumPy's; of integers cut off, and 0 of none, as kernels divide."""
     if not np.issubdtype(x.dtype, np.integer):
-        return np.mean(x, axis=axis, keepdims=keepdims)
+        if x.size:
+            return np.mean(x, axis=axis, keepdims=keepdims)
+        with np.errstate(invalid="ignore"):  # NumPy's mean of nothing warns all the same
+            return np.sum(x, axis=axis, keepdims=keepdims) / x.dtype.type(0)
     total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype if x.dtype.itemsize == 8 else np.int64)
     count = x.size // max(total.size, 1)
     return np.sign(total) * (np.abs(total) // max(count, 1))

@@ -21,6 +21,7 @@ from baton._src.ops.layouts import Folds
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
+    average,
     count_of,
     fold_compute,
     fold_samples,
@@ -83,10 +84,12 @@ def _reference(inputs: Any, attributes: Any, root: bool = False) -> Any:
     less = int(getattr(attributes, "unbiased", False))
 
     def value(v: Any, *mean: Any) -> Any:
-        if not mean:
-            return (np.std if root else np.var)(v, axis=axes, keepdims=attributes.keepdims, ddof=less)
         count = np.prod([v.shape[axis] for axis in axes]) - less
-        return np.sum((v - mean[0]) ** 2, axis=axes, keepdims=attributes.keepdims) / v.dtype.type(count)
+        if not mean and count > 0:
+            return (np.std if root else np.var)(v, axis=axes, keepdims=attributes.keepdims, ddof=less)
+        mean = mean or (average(v, axes, keepdims=True),)
+        found = np.sum((v - mean[0]) ** 2, axis=axes, keepdims=attributes.keepdims) / v.dtype.type(count)
+        return np.sqrt(found) if root else found
 
     return computed_wide(value, x, *given)
 
