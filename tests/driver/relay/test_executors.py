@@ -326,10 +326,14 @@ def test_executors_agree(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
 def test_variables_of_one_name_are_two(kind: str) -> None:
-    """Values went to free variables by name: both had that of the last one, and `x - x` was 0."""
+    """Values went to variables by name: both had that of the last one, and `x - x` was 0."""
     first, second = var("x", shape=(2,)), var("x", shape=(2,))
     given = {first: np.float32([1, 2]), second: np.float32([10, 20])}
     assert create_executor(kind, IRModule()).evaluate(first - second, given).numpy().tolist() == [-9, -18]
+    run = create_executor(kind, IRModule()).evaluate(Function([first, second], first - second))
+    assert run(given[first], x=given[second]).numpy().tolist() == [-9, -18]
+    with pytest.raises(DiagnosticError, match="the function has several arguments 'x'"):
+        run(x=given[first])
 
 
 @pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])

@@ -106,6 +106,9 @@ class Executor:
         for name in names[len(args) :]:
             if name not in known:
                 raise fail("argument-missing", f"argument {name!r} is missing", help=f"it takes: {', '.join(names)}")
+            if names[len(args) :].count(name) > 1:
+                help = "give the arguments by position"
+                raise fail("argument-count", f"the function has several arguments {name!r}", help=help)
             values.append(known[name])
         return values
 
