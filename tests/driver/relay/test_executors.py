@@ -331,7 +331,7 @@ def test_variables_of_one_name_are_two(kind: str) -> None:
     given = {first: np.float32([1, 2]), second: np.float32([10, 20])}
     assert create_executor(kind, IRModule()).evaluate(first - second, given).numpy().tolist() == [-9, -18]
     run = create_executor(kind, IRModule()).evaluate(Function([first, second], first - second))
-    assert run(given[first], x=given[second]).numpy().tolist() == [-9, -18]
+    assert run(*given.values()).numpy().tolist() == [-9, -18]
     with pytest.raises(DiagnosticError, match="the function has several arguments 'x'"):
         run(x=given[first])
 
