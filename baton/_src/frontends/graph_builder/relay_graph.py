@@ -163,12 +163,20 @@ def _placed(call: Call, node: str) -> Call:
 
 
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
-    """The info of a tensor that is one of two."""
-    if a.dtype != b.dtype or (a.ndim != b.ndim and min(a.ndim, b.ndim) >= 0):
-        shown = [f"{i.dtype} of rank {i.ndim}" if i.ndim >= 0 else f"{i.dtype} of open rank" for i in (a, b)]
-        message = f"the branches of a conditional return {' and '.join(shown)}; Relay needs the same dtype and rank"
+    """The info of a tensor that is one of two. Relay cannot say it where ranks differ: `check_rank` of results."""
+    if a.dtype != b.dtype:
+        message = f"the branches of a conditional return {a.dtype} and {b.dtype}; Relay needs the same dtype"
         raise fail("import-relay", message, help="import it with relax.frontend")
-    return a if a.shape is not None and a.shape == b.shape else TensorInfo(None, a.dtype, min(a.ndim, b.ndim))
+    if a.ndim != b.ndim:
+        return TensorInfo(None, a.dtype)
+    return a if a.shape is not None and a.shape == b.shape else TensorInfo(None, a.dtype, a.ndim)
+
+
+def check_rank(name: str, info: TensorInfo) -> None:
+    """Refuse (`import-relay`) a result whose rank only a run tells."""
+    if info.ndim < 0:
+        message = f"the rank of {name} depends on a condition; Relay needs to know it"
+        raise fail("import-relay", message, help="import it with relax.frontend")
 
 
 def _dims(info: TensorInfo) -> tuple[PrimExpr, ...]:

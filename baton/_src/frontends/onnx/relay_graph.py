@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from baton._src.frontends.graph_builder.relay_graph import RelayGraph
+from baton._src.frontends.graph_builder.relay_graph import RelayGraph, check_rank
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import read_model, save_named
 from baton._src.frontends.onnx.importer import Importer
@@ -51,6 +51,9 @@ def from_onnx(
     language = RelayGraph()
     importer = Importer(proto, folder, language, shape, dtype, opset, values)
     inputs, outputs, weights = importer.run(keep_weights=not freeze_params)
+    for name, value in outputs:
+        for tensor in _tensors(value):
+            check_rank(f"output {name!r}", tensor.info)
     tensors = iter(language.guarded([importer.builder.expr(t) for _, value in outputs for t in _tensors(value)]))
     exprs = [_result(value, tensors) for _, value in outputs]
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)

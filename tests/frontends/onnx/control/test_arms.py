@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
+from baton import relay
 from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
@@ -54,6 +55,21 @@ def test_what_follows(behind: list[Any]) -> None:
     program = baton.compile(model, num_threads=1)
     for x in (X, X[:, :1], X[:1, :1]):
         assert_as_onnxruntime(program.run({"x": x}), onnxruntime_outputs(model, {"x": x}))
+
+
+@pytest.mark.parametrize("what", ["all of its axes", "what is there before"])
+def test_what_follows_in_relay(what: str) -> None:
+    """Only results need one rank there."""
+    model = model_of([*squeezed("x", "q"), *BEHIND[what]], [("x", ["a", "b", "c"])], weights=WEIGHTS, opset=17)
+    run = relay.create_executor("vm", relay.frontend.from_onnx(model)[0]).evaluate()
+    for x in (X, X[:, :1]):
+        assert_as_onnxruntime([run(x).numpy()], onnxruntime_outputs(model, {"x": x}))
+
+
+def test_results_of_two_ranks_are_refused_in_relay() -> None:
+    model = model_of([*squeezed("x", "q"), *BEHIND["its result"]], [("x", ["a", "b", "c"])], weights=WEIGHTS, opset=17)
+    with pytest.raises(baton.DiagnosticError, match="the rank of output 'y' depends on a condition"):
+        relay.frontend.from_onnx(model)
 
 
 def test_several_outputs_of_which_some_come_before() -> None:
