@@ -284,3 +284,17 @@ def test_arguments_of_another_kind_are_named(build: Any, message: str) -> None:
     """Guards raw exceptions of Python: 'NoneType' object is not subscriptable."""
     with pytest.raises(DiagnosticError, match=message):
         build(relay.var("x", shape=(2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([(1, 1)] * 12, {}, "takes 11 attributes after its operands, got 12"),
+        ([(1, 1)], {"strides": (2, 2)}, "got strides twice, by position and by name"),
+    ],
+)
+def test_attributes_by_position_are_all_taken(values: Any, options: Any, message: str) -> None:
+    """Guards what was dropped without a word."""
+    x, weight = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3))
+    with pytest.raises(DiagnosticError, match=message):
+        RELAY.nn.deformable_conv2d(x, x, weight, *values, **options)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops.arguments import relay_constant
+from baton._src.ops.positional import by_name
 from baton._src.ops.random.threefry_bits import threefry_key
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.ops.windows import both_sides
@@ -127,7 +128,7 @@ def _sides(padding: Any, count: int) -> tuple[int, ...]:
 def contrib_conv2d_nchwc(op: Any, data: Any, kernel: Any, *geometry: Any, **options: Any) -> Any:
     """nn.contrib_conv2d_NCHWc under TVM's Python name, with its order and its layouts."""
     names = "strides padding dilation groups channels kernel_size data_layout kernel_layout out_layout out_dtype"
-    given = {"data_layout": "NCHW8c", **dict(zip(names.split(), geometry)), **options}
+    given = {"data_layout": "NCHW8c", **by_name("nn.contrib_conv2d_nchwc", names.split(), geometry, options)}
     return op.nn.contrib_conv2d_NCHWc(data, kernel, **given)
 
 

@@ -20,6 +20,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.positional import by_name
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.box_overlap import SIDES, KeptBoxes, overlap_of_arrays, with_box
 from baton._src.ops.vision.regions import lets
@@ -290,8 +291,8 @@ def relay_suppression(
 ) -> Any:
     """Number and threshold are operands; what follows are attributes, in their order or by name."""
     most, bound = as_scalar(make, max_output_size, _INT), as_scalar(make, iou_threshold, "float32")
-    given = dict(zip(SuppressionAttrs().names, more, strict=False))
-    return make(data, valid_count, indices, most, bound, **given, **options)
+    given = by_name("vision.non_max_suppression", SuppressionAttrs().names, more, options)
+    return make(data, valid_count, indices, most, bound, **given)
 
 
 def _suppressed(most: int, a: SuppressionAttrs) -> Sample:

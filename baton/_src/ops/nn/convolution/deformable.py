@@ -23,6 +23,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
+from baton._src.ops.positional import by_name
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import steps
 
@@ -177,7 +178,7 @@ def _sampled(x: Any, v: Any, u: Any) -> Any:
 
 def relay_deformable(make: Any, data: Any, offset: Any, weight: Any, *numbers: Any, **options: Any) -> Any:
     """TVM's signature: strides, padding, dilation, deformable_groups, groups, ... follow the operands."""
-    return make(data, offset, weight, **dict(zip(_ORDER, numbers, strict=False)), **options)
+    return make(data, offset, weight, **by_name("nn.deformable_conv2d", _ORDER, numbers, options))
 
 
 _ORDER = (

@@ -23,6 +23,7 @@ from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs
 from baton._src.ops.nn.convolution.geometry import orders
 from baton._src.ops.nn.convolution.weight_gradient_planes import compute_planes, serves_planes
 from baton._src.ops.nn.convolution.weight_gradient_products import decompose, decompose_volumes
+from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, np_padded, padded, window_extent
@@ -115,11 +116,11 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     return from_canonical(found.astype(dtype.numpy), kernel, f"OI{letters}")
 
 
-def relay_builder(make: Any, grad: Any, data: Any, *geometry: Any, grad_layout: str = "NCHW", **options: Any) -> Any:
+def relay_builder(make: Any, grad: Any, data: Any, *geometry: Any, **options: Any) -> Any:
     """TVM's order: strides, padding, dilation, groups, channels, kernel_size, then three layouts and the dtype."""
     names = "strides padding dilation groups channels kernel_size grad_layout data_layout kernel_layout out_dtype"
-    given = {**dict(zip(names.split(), geometry)), **options}
-    return make(grad, data, out_layout=given.pop("grad_layout", grad_layout), **given)
+    given = by_name(make.definition.name, names.split(), geometry, options)
+    return make(grad, data, out_layout=given.pop("grad_layout", "NCHW"), **given)
 
 
 CONV2D_BACKWARD_WEIGHT = OpDef(

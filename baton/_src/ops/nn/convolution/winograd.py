@@ -26,6 +26,7 @@ from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.geometry import normalise_geometry
+from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import np_padded, padded, window_extent
@@ -208,7 +209,8 @@ def reference(inputs: Any, a: WinogradAttrs) -> Any:
 def relay_builder(make: Any, data: Any, weight: Any, tile_size: int, *geometry: Any, **options: Any) -> Any:
     """TVM's order: the tile size, then strides, padding, dilation, groups, channels, kernel_size, layouts, dtype."""
     names = "strides padding dilation groups channels kernel_size data_layout kernel_layout out_layout out_dtype"
-    return make(data, weight, tile_size=tile_size, **dict(zip(names.split(), geometry)), **options)
+    given = by_name(make.definition.name, names.split(), geometry, options)
+    return make(data, weight, tile_size=tile_size, **given)
 
 
 WEIGHT_TRANSFORM = OpDef(
