@@ -66,6 +66,34 @@ def test_integer_division(dtype: str, kind: st.ForKind) -> None:
     np.testing.assert_array_equal(found, wrapped)
 
 
+def _float_pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Dividends that are near multiples of the divisor, of all magnitudes, and what is no finite number."""
+    info, rng = np.finfo(dtype), np.random.default_rng(0)
+    special = [0.0, -0.0, 1.0, -1.0, 0.1, 3.0, -7.5, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny]
+    special += [float(info.smallest_subnormal), -2.0 * float(info.smallest_subnormal), 1e-3, 2.0**24, 2.0**30 + 128]
+    x, y = (v.ravel() for v in np.meshgrid(np.array(special, dtype), np.array(special, dtype)))
+    divisors = (rng.standard_normal(3000) * 2.0 ** rng.integers(-12, 12, 3000)).astype(dtype)
+    multiples = (divisors.astype("float64") * rng.integers(-(2**22), 2**22, 3000)).astype(dtype)
+    near = [multiples, np.nextafter(multiples, np.zeros((), dtype)), np.nextafter(multiples, np.array(np.inf, dtype))]
+    others = (rng.standard_normal(3000) * 2.0 ** rng.integers(-14, 14, 3000)).astype(dtype)
+    return np.concatenate([x, *near, others]), np.concatenate([y, *([divisors] * 4)])
+
+
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "sse"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_remainders_of_floats(dtype: str, target: Target, kind: st.ForKind) -> None:
+    """Guards that remainders are exact to the bit, signs of zeros included, whatever the quotient."""
+    x, y = _float_pairs(dtype)
+    found = np.zeros_like(x)
+    run_native(loops(elementwise(dtype, (len(x),), tir.Mod), [kind]), x, y, found, target=target)
+    with np.errstate(all="ignore"):
+        wanted = np.fmod(x, y)
+    np.testing.assert_array_equal(found, wanted)
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(wanted[numbers]))
+
+
 @pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "sse"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
 def test_vectors_of_quotients(dtype: str, target: Target) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Collection
 from typing import Any
 
 from baton._src.codegen.llvm.float_ranges import is_finite
+from baton._src.codegen.llvm.functions import vector_math
 from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
-from baton._src.codegen.llvm.text import FunctionText, mangle, with_lanes
+from baton._src.codegen.llvm.text import FunctionText, element_of, mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
@@ -103,8 +104,10 @@ def _floor_remainder(f: FunctionText, dtype: DataType, kind: str, a: str, b: str
 
 
 def _remainder(f: FunctionText, kind: str, a: str, b: str) -> str:
-    """C's fmod, which LLVM implements by calling the C library."""
-    f.module.imports["fmodf" if "float" in kind else "fmod"] = None
+    """C's fmod; LLVM implements that of float64 by calling the C library."""
+    if element_of(kind) == "float":
+        return f.value(f"call {kind} {vector_math.helper(f.module, 'fmod', kind)}({kind} {a}, {kind} {b})")
+    f.module.imports["fmod"] = None
     return f.value(f"frem {kind} {a}, {b}")
 
 

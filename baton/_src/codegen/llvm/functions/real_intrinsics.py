@@ -125,7 +125,7 @@ _NAN, _INFINITE, _FINITE = 0x3, 0x204, 0x1F8
 
 REALS: dict[str, Handler] = {
     **{f"tir.{name}": _own(name) for name in vector_math.FUNCTIONS if name != "pow"},
-    **{f"tir.{name}": _libm(name) for name in ("fmod", "atan2", "hypot", "nextafter")},
+    **{f"tir.{name}": _libm(name) for name in ("atan2", "hypot", "nextafter")},
     **{f"tir.{name}": _llvm(name) for name in ("sqrt", "floor", "ceil", "trunc", "round", "copysign", "fma")},
     "tir.ldexp": _ldexp,
     "tir.pow": _pow,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-from baton._src.codegen.llvm.functions.c_library import call_lanes
 from baton._src.codegen.llvm.functions.lanes import Lanes
-from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
+from baton._src.codegen.llvm.functions.rare_lanes import or_c_library
 
 FAR = 2.0**40
 """Up to this |x| the remainder of x / (pi / 2) is exact enough; larger arguments are rare, but must be correct."""
@@ -51,31 +50,8 @@ def _turned(m: Lanes, r: str, n: str) -> str:
 
 
 def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
-    """`near`; for vectors with a lane beyond `FAR`, the result of the C library."""
-    f, start = m.f, m.f.block
-    far = any_far = m.compare("ogt", m.unary("fabs", x), FAR)
-    if m.count > 1:
-        any_far = f.intrinsic(f"llvm.vector.reduce.or.{mangle(m.flag)}", "i1", (m.flag, far))
-    rare, end = f.new_label("far"), f.new_label("end")
-    f.branch_if(any_far, rare, end)
-    f.place(rare)
-    found = m.choose(far, f.value(f"call {m.kind} {_far_function(f.module, name, m.kind)}({m.kind} {x})"), near)
-    f.branch(end)
-    f.place(end)
-    return f.phi(m.kind, [(near, start), (found, rare)])
-
-
-def _far_function(module: ModuleText, name: str, kind: str) -> str:
-    """A function that calls the C library for each lane; it is `cold` and not inlined, so that its callers keep their
-    registers.
-    """
-    symbol = f"baton.far_{name}.{mangle(kind)}"
-    if symbol not in module.definitions:
-        f = FunctionText(module)
-        f.line(f"ret {kind} {call_lanes(f, name, kind, ['%x'])}")
-        rare = "noinline cold memory(none) nounwind willreturn"
-        module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({kind} %x) {rare} #0")
-    return f"@{symbol}"
+    """`near`; in lanes beyond `FAR`, the result of the C library."""
+    return or_c_library(m, name, [x], m.compare("ogt", m.unary("fabs", x), FAR), near)
 
 
 def sin(m: Lanes, x: str) -> str:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 
 from baton._src.codegen.llvm.functions.lanes import Lanes
+from baton._src.codegen.llvm.functions.remainder import fmod
 from baton._src.codegen.llvm.functions.trigonometry import acos, asin, atan, cos, sin, tan
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
 
@@ -260,7 +261,7 @@ def _pow(m: Lanes, x: str, y: str) -> str:
     return m.choose(m.flags("or", ends, unit), 1.0, found)
 
 
-TWO_OPERANDS = frozenset({"pow"})
+TWO_OPERANDS = frozenset({"pow", "fmod"})
 FUNCTIONS: dict[str, Callable[..., str]] = {
     "exp": _exp,
     "exp_flushed": _exp_flushed,
@@ -286,5 +287,6 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
     "acosh": _acosh,
     "atanh": _atanh,
     "pow": _pow,
+    "fmod": fmod,
 }
-"""By name; all take one operand but `pow`. float64 may use only `exp`, `exp_flushed`, `log`, `sigmoid`."""
+"""By name; all take one operand but `TWO_OPERANDS`. float64 may use only `exp`, `exp_flushed`, `log`, `sigmoid`."""
