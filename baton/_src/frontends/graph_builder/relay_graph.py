@@ -103,6 +103,8 @@ class RelayGraph:
         self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[State], list[Any]]
     ) -> Sequence[Any]:
         """let loop = fn(state) { if (state.0) { loop(step(state)) } else { state } }; loop(start)"""
+        for place, info in enumerate(infos):
+            check_rank(f"value {place} that a loop carries", info)
         params = [Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)]
         function = Var("loop")
         since = len(self._demands)
@@ -163,7 +165,7 @@ def _placed(call: Call, node: str) -> Call:
 
 
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
-    """The info of a tensor that is one of two. Relay cannot say it where ranks differ: `check_rank` of results."""
+    """The info of a tensor that is one of two. Relay cannot say it where ranks differ (`check_rank`)."""
     if a.dtype != b.dtype:
         message = f"the branches of a conditional return {a.dtype} and {b.dtype}; Relay needs the same dtype"
         raise fail("import-relay", message, help="import it with relax.frontend")
@@ -173,9 +175,9 @@ def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
 
 
 def check_rank(name: str, info: TensorInfo) -> None:
-    """Refuse (`import-relay`) a result whose rank only a run tells."""
+    """Refuse (`import-relay`) a value whose rank only a run tells."""
     if info.ndim < 0:
-        message = f"the rank of {name} depends on a condition; Relay needs to know it"
+        message = f"the rank of {name} is known only when it runs; Relay needs to know it"
         raise fail("import-relay", message, help="import it with relax.frontend")
 
 

@@ -68,7 +68,25 @@ def test_what_follows_in_relay(what: str) -> None:
 
 def test_results_of_two_ranks_are_refused_in_relay() -> None:
     model = model_of([*squeezed("x", "q"), *BEHIND["its result"]], [("x", ["a", "b", "c"])], weights=WEIGHTS, opset=17)
-    with pytest.raises(baton.DiagnosticError, match="the rank of output 'y' depends on a condition"):
+    with pytest.raises(baton.DiagnosticError, match="the rank of output 'y' is known only when it runs"):
+        relay.frontend.from_onnx(model)
+
+
+def test_loops_that_add_axes_are_refused_in_relay() -> None:
+    """The state had no axes in its type: an error of the type checker told."""
+    given = helper.make_tensor_value_info
+    inside = [
+        helper.make_node("Unsqueeze", ["v", "first"], ["w"]), helper.make_node("Identity", ["on"], ["goes_on"]),
+    ]  # fmt: skip
+    inputs = [given("i", TensorProto.INT64, []), given("on", TensorProto.BOOL, []), given("v", TensorProto.FLOAT, None)]
+    outputs = [given("goes_on", TensorProto.BOOL, []), given("w", TensorProto.FLOAT, None)]
+    nodes = [
+        helper.make_node("Loop", ["n", "", "x"], ["l"], body=helper.make_graph(inside, "body", inputs, outputs)),
+        helper.make_node("Reshape", ["l", "flat"], ["y"]),
+    ]
+    weights = [weight("first", np.array([0])), weight("flat", np.array([-1]))]
+    model = model_of(nodes, [("x", [3]), ("n", ((), TensorProto.INT64))], weights=weights, opset=17)
+    with pytest.raises(baton.DiagnosticError, match="the rank of value 2 that a loop carries"):
         relay.frontend.from_onnx(model)
 
 
