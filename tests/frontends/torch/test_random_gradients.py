@@ -83,6 +83,28 @@ def test_random_gradients(seed: int) -> None:
     check(seed)
 
 
+class Lengths(nn.Module):
+    """Lengths, distances and deviations of rows, some of which are nothing."""
+
+    def forward(self, x: Any) -> Any:
+        found = [torch.linalg.vector_norm(x, p, dim=-1) for p in (2, 3)]
+        found += [torch.cdist(x, x, p) for p in (2.0, 3.0)]
+        found += [nn.functional.cosine_similarity(x, x.flip(1), dim=-1), x.std(-1)]
+        return sum((r.sum() for r in found), torch.zeros(()))
+
+
+def test_slopes_of_lengths_of_nothing_are_zero() -> None:
+    """They were no numbers: the slope of a root is infinite at zero."""
+    rows = torch.tensor([[1.0, 2.0, -0.5], [0.0, 0.0, 0.0], [1.0, 2.0, -0.5]])
+    leaf = rows.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(Lengths()(leaf), [leaf])
+    module = relax.transform.Gradient("main")(
+        relax_module(read_program(torch.export.export(Lengths(), (rows,)), CONVERTERS))
+    )
+    _, (found,) = Interpreter(module)["main_adjoint"](baton.nd.array(as_array(rows)))
+    np.testing.assert_allclose(found.numpy(), as_array(expected), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", seeds_at_length(200))
 def test_many_random_gradients(seed: int) -> None:

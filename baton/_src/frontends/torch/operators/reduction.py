@@ -106,7 +106,7 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     total = reduced(node, "sum", g.call("multiply", centred, centred), axes, keepdim)
     found = g.call("divide", total, _divisor(node, count, correction, x.dtype))
     plain = mean if keepdim or not x.rank else g.call("squeeze", mean, axis=axes)
-    return g.cast(g.call("sqrt", found) if root else found, node.dtype), g.cast(plain, node.dtype)
+    return g.cast(_root(node, found, 2.0) if root else found, node.dtype), g.cast(plain, node.dtype)
 
 
 def _divisor(node: AtenNode, count: Dim, correction: float, dtype: DataType) -> Value:
@@ -131,9 +131,18 @@ def _norm(node: AtenNode, wide: Value, order: float, dims: Axes, keepdim: bool) 
     if order == 1:
         return reduced(node, "sum", size, dims, keepdim)
     if order == 2:
-        return g.call("sqrt", reduced(node, "sum", g.call("multiply", wide, wide), dims, keepdim))
+        return _root(node, reduced(node, "sum", g.call("multiply", wide, wide), dims, keepdim), order)
     total = reduced(node, "sum", g.call("power", size, g.scalar(order, wide)), dims, keepdim)
-    return g.call("power", total, g.scalar(1 / order, wide))
+    return _root(node, total, order) if order > 0 else g.call("power", total, g.scalar(1 / order, wide))
+
+
+def _root(node: AtenNode, x: Value, order: float) -> Value:
+    """The root of a sum of powers. At zero PyTorch takes its slope to be zero, where that of a root is infinite."""
+    g = node.graph
+    nothing = g.call("equal", x, g.scalar(0, x))
+    safe = g.call("where", nothing, g.scalar(1, x), x)
+    root = g.call("sqrt", safe) if order == 2 else g.call("power", safe, g.scalar(1 / order, x))
+    return g.call("where", nothing, g.scalar(0, x), root)
 
 
 def log_sum_exp(node: AtenNode, x: Value, dims: Axes, keepdim: bool = False) -> Value:

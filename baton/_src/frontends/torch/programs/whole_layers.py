@@ -145,11 +145,17 @@ def _norms(apart: Any, p: float) -> Any:
         case 1:
             return apart.sum(-1)
         case 2:
-            return apart.square().sum(-1).sqrt()
+            return _root_with_slope(apart.square().sum(-1), 0.5)
         case math.inf:
             return apart.amax(-1)
         case _:
-            return apart.pow(p).sum(-1).pow(1 / p)
+            return _root_with_slope(apart.pow(p).sum(-1), 1 / p)
+
+
+def _root_with_slope(x: Any, power: float) -> Any:
+    """`x ** power`, whose slope at zero is taken to be zero, as PyTorch does for distances of equal rows."""
+    nothing = x == 0
+    return x.masked_fill(nothing, 1).pow(power).masked_fill(nothing, 0)
 
 
 def trilinear(
