@@ -48,6 +48,8 @@ def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
     taps, vectors = row_taps(conv, target), _vectors(target, conv.width)
     if conv.words and not has_byte_dot_instruction(target.features, target.lanes(32)):
         return max(1, (_registers(target) - 3 - 2 * vectors * blocks) // (vectors * blocks))  # words are taken apart
+    if conv.words and _registers(target) == 16:
+        return max(1, (16 - vectors * blocks) // (vectors * blocks + 1))  # LLVM loads the words of all points first
     if taps == 1:
         alone = target.vector_bits == 256 and vectors * blocks == 1 and conv.data.dtype == FLOAT32
         return most_points(target, conv.width, blocks) + alone  # none is spare, so that two rows of 7 points fit
