@@ -71,5 +71,9 @@ def test_what_is_said_of_factors_and_of_loops_of_other_blocks() -> None:
     for step in (sch.split, sch.loop_partition):
         with pytest.raises(ScheduleError, match=r"extents of loops are whole numbers or None, not 2\.5"):
             step(outer, [2.5, None])
+    with pytest.raises(ScheduleError, match="A has 2 axes, and the map is of 1"):
+        sch.transform_layout("C", "A", lambda i: (i // 2, i % 2))
+    with pytest.raises(ScheduleError, match="block D has 1 axes, and the map is of 2"):
+        sch.transform_block_layout("D", lambda i, j: (j, i))
     with pytest.raises(ScheduleError, match="the loop over n is not around block C"):
         sch.decompose_reduction("C", other)

@@ -113,6 +113,8 @@ class BufferPrimitives:
         axes = self._block(block).iter_vars
         kind = str(axes[0].var.dtype) if axes else "int64"
         chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
+        if len(chosen.initial_indices) != found.ndim:
+            raise refuse(f"{found.name} has {found.ndim} axes, and the map is of {len(chosen.initial_indices)}")
         name = block_name(block)
         writes = [region.buffer for region in self._block(block).writes]
         if not assume_injective_transform:

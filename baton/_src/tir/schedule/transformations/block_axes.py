@@ -96,6 +96,8 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
     block = realize.block
     loops = _own_loops(root, realize, "transform_block_layout")
     shape = [loop.extent for loop in loops]
+    if len(index_map.initial_indices) != len(shape):
+        raise refuse(f"block {name} has {len(shape)} axes, and the map is of {len(index_map.initial_indices)}")
     back = index_map.inverse(shape)
     _require_order_kept(block, index_map, shape)
     variables = dict(zip(index_map.initial_indices, block.iter_vars))
