@@ -167,7 +167,8 @@ def _placed(call: Call, node: str) -> Call:
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
     """The info of a tensor that is one of two. Relay cannot say it where ranks differ (`check_rank`)."""
     if a.dtype != b.dtype:
-        message = f"the branches of a conditional return {a.dtype} and {b.dtype}; Relay needs the same dtype"
+        shown = [f"{i.dtype} of rank {i.ndim}" if i.ndim >= 0 else f"{i.dtype} of open rank" for i in (a, b)]
+        message = f"the branches of a conditional return {' and '.join(shown)}; Relay needs the same dtype"
         raise fail("import-relay", message, help="import it with relax.frontend")
     if a.ndim != b.ndim:
         return TensorInfo(None, a.dtype)
