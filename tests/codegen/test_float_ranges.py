@@ -44,6 +44,7 @@ SHIFTED = clipped(X, real(0) - ops.cast("float32", BYTE), real(255) - ops.cast("
         (ops.min(X, real(3)), (-inf, 3)),
         (clipped(X, real(-2), real(7)), (-2, 7)),
         (nearbyint(clipped(X, real(-2), real(7))), (-2, 7)),
+        (nearbyint(clipped(X, real(-2.5), real(7.5))), (-3, 8)),
         (tir.Broadcast(clipped(X, real(-2), real(7)), 8), (-2, 7)),
         (ops.cast("float32", BYTE), (0, 255)),
         (SHIFTED, (-255, 255)),

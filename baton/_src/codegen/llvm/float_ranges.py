@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, floor, inf, isfinite
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def float_range(value: PrimExpr, depth: int = DEEPEST) -> Range:
             low, high = inner.dtype.int_range if narrow else EVERYTHING
             return float(low), float(high)
         case tir.Call(op=Op(name=name), args=[inner]) if name in _ROUNDINGS:
-            return float_range(inner, depth - 1)
+            return _whole(float_range(inner, depth - 1))
         case tir.Min() | tir.Max() | tir.Add() | tir.Sub():
             return _combined(value, float_range(value.a, depth - 1), float_range(value.b, depth - 1))
         case _:
@@ -76,6 +76,12 @@ def _combined(node: PrimExpr, a: Range, b: Range) -> Range:
     if isinstance(node, tir.Sub):
         b = -b[1], -b[0]
     return _rounded(a[0] + b[0], a[1] + b[1], node.dtype)
+
+
+def _whole(ends: Range) -> Range:
+    """The ends as far as rounding may move them, whichever way it rounds."""
+    low, high = ends
+    return float(floor(low)) if isfinite(low) else low, float(ceil(high)) if isfinite(high) else high
 
 
 def _rounded(low: float, high: float, dtype: DataType) -> Range:
