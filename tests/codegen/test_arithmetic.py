@@ -204,6 +204,20 @@ def test_casts_at_the_ends_of_a_range(source: str, dtype: str, target: Target) -
         assert list(results[1][4:8]) == [2**31 - 1, 2**31 - 1, -(2**31), -(2**31)]
 
 
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_float64_is_rounded_once(kind: st.ForKind) -> None:
+    """Guards float64 beside the ties of float16: rounded to float32 in between, they became ties."""
+    every = np.arange(0x7C00, dtype="uint16").view("float16").astype("float64")
+    ties = np.append((every[1:] + every[:-1]) / 2, [65520.0, 1e300, np.inf, np.nan, 5e-324])
+    values = np.concatenate([sign * np.nextafter(ties, to) for sign in (1, -1) for to in (0, 1e308, ties)])
+    a = placeholder(values.shape, "float64", "A")
+    func = create_prim_func([a, compute(values.shape, lambda i: ops.cast("float16", a[i]), "C")])
+    found = np.zeros(values.shape, "float16")
+    run_native(loops(func, [kind]), values, found)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, values.astype("float16"))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("target", [None, OLD])
 def test_narrow_floats_bit_for_bit(dtype: str, target: Target | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from baton._src.codegen.llvm.float_ranges import is_finite
 from baton._src.codegen.llvm.functions import vector_math
-from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
+from baton._src.codegen.llvm.functions.narrow_float import narrow, rounded_to_odd, widen
 from baton._src.codegen.llvm.text import FunctionText, element_of, mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
 from baton._src.ir.expr import PrimExpr
@@ -208,7 +208,8 @@ def cast(
     if is_narrow(source):
         return cast(f, _compute_dtype(source), target, widen(f, source, a, features), features, fits)
     if is_narrow(target):
-        single = cast(f, source, _compute_dtype(target), a, features)
+        twice = source.element == "float64" and target.element == "float16"
+        single = rounded_to_odd(f, source.lanes, a) if twice else cast(f, source, _compute_dtype(target), a, features)
         return narrow(f, target, single, features)
     old, new = register_type(source), register_type(target)
     if target.is_bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from baton._src.codegen.llvm.functions.small_float import narrow_small, widen_small
-from baton._src.codegen.llvm.text import FunctionText, lanes_of, with_lanes
+from baton._src.codegen.llvm.text import FunctionText, lanes_of, mangle, with_lanes
 from baton._src.values.dtype import DataType
 
 
@@ -40,6 +40,21 @@ def narrow(f: FunctionText, dtype: DataType, operand: str, features: Collection[
         short = f.value(f"fptrunc {single} {operand} to {with_lanes('half', lanes)}")
         return f.value(f"bitcast {with_lanes('half', lanes)} {short} to {half}")
     return _float_to_half_bits(f, operand, half, word, single)
+
+
+def rounded_to_odd(f: FunctionText, lanes: int, operand: str) -> str:
+    """float32 from float64 such that rounding again, to float16, gives what rounding once would: an inexact number has
+    the last bit of its neighbour towards zero set, so it lies on the right side of every tie.
+    """
+    double, single, word, flag = (with_lanes(kind, lanes) for kind in ("double", "float", "i32", "i1"))
+    near = f.value(f"fptrunc {double} {operand} to {single}")
+    back = f.value(f"fpext {single} {near} to {double}")
+    sizes = [f.intrinsic(f"llvm.fabs.{mangle(double)}", double, (double, number)) for number in (back, operand)]
+    beyond = f.value(f"zext {flag} {f.value(f'fcmp ogt {double} {sizes[0]}, {sizes[1]}')} to {word}")
+    bits = f.value(f"bitcast {single} {near} to {word}")
+    odd = f.value(f"or {word} {f.value(f'sub {word} {bits}, {beyond}')}, {_int(word, 1)}")
+    inexact = f.value(f"fcmp one {double} {back}, {operand}")
+    return f.value(f"bitcast {word} {f.value(f'select {flag} {inexact}, {word} {odd}, {word} {bits}')} to {single}")
 
 
 def _converts_half(features: Collection[str]) -> bool:
