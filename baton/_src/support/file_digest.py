@@ -32,6 +32,9 @@ SETTLED = 60.0
 _LASTING = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "overlay")
 """File systems of this machine's disks, as Linux calls them, which write maps back and keep times themselves."""
 
+State = tuple[int, ...]
+"""What `file_state` tells."""
+
 
 def file_digest(path: Path) -> str:
     """In hexadecimal. Raises `OSError` for files that cannot be read."""
@@ -55,7 +58,7 @@ def known_digest(path: Path, memory: Path) -> str:
     Raises `OSError` for files that cannot be read. Problems with `memory` are no errors.
     """
     begun = time.time()
-    state = _state(path)
+    state = file_state(path)
     place = memory / hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
     worthwhile = os.name == "posix" and state[2] >= WORTHWHILE
     if worthwhile:
@@ -64,13 +67,13 @@ def known_digest(path: Path, memory: Path) -> str:
             if tuple(record["state"]) == state:
                 return str(record["digest"])
     found = file_digest(path)
-    if worthwhile and begun - max(state[3:]) / 1e9 > SETTLED and _state(path) == state and _is_on_disk(path):
+    if worthwhile and begun - max(state[3:]) / 1e9 > SETTLED and file_state(path) == state and _is_on_disk(path):
         with contextlib.suppress(OSError):
             _write(place, json.dumps({"state": state, "digest": found}))
     return found
 
 
-def _state(path: Path) -> tuple[int, ...]:
+def file_state(path: Path) -> State:
     """Which file it is, its length, its times of change."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

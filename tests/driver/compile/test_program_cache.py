@@ -235,6 +235,24 @@ def test_what_is_not_kept(builds: list[str], tmp_path: Path, monkeypatch: pytest
     assert len(builds) == 3
 
 
+def test_external_data_that_changes_while_the_entry_is_written(
+    builds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards weights replaced right after compiling: the old program was kept under their hash, and served for them."""
+    path, weights = tmp_path / "m.onnx", tmp_path / "w.bin"
+    onnx.save(model(), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    real = driver.keep_program
+
+    def changed(*args: Any) -> None:
+        weights.write_bytes((2 * np.eye(64, dtype="float32")).tobytes())
+        real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "keep_program", changed)
+        assert result(path) == 1.0
+    assert result(path) == 2.0
+
+
 def test_errors_are_those_of_compiling(builds: list[str], tmp_path: Path) -> None:
     """Guards diagnostics: files that are missing or wrong are reported as ever."""
     with pytest.raises(DiagnosticError, match="file-missing"):

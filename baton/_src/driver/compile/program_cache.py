@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +34,7 @@ from baton._src.ir.target import Target
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError
-from baton._src.support.file_digest import known_digest
+from baton._src.support.file_digest import State, file_state, known_digest
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray
@@ -45,8 +45,6 @@ WORTHWHILE = 0.2
 _DIGESTS = 1 << 20
 """Bytes of remembered hashes of files."""
 
-_State = tuple[int, int, int]
-
 
 @dataclass(frozen=True)
 class ProgramKey:
@@ -54,7 +52,7 @@ class ProgramKey:
 
     name: str
     path: Path
-    state: _State
+    state: State
     options: CacheOptions = field(repr=False)
 
     @property
@@ -87,7 +85,7 @@ def program_key(
     if given is None:
         return None
     try:
-        state = _state(path)
+        state = file_state(path)
         content = known_digest(path, _digests(chosen.folder))
         onnx = _onnx_version()
     except OSError:
@@ -120,20 +118,23 @@ def cached_program(key: ProgramKey, target: Target) -> Executable | None:
     return attach_operators(executable, target)
 
 
-def keep_program(key: ProgramKey, executable: Executable, files: Iterable[Path], seconds: float) -> None:
-    """Write an entry, in a thread of its own, unless the model changed meanwhile; `seconds` is what compiling took."""
+def keep_program(key: ProgramKey, executable: Executable, files: Mapping[Path, State], seconds: float) -> None:
+    """Write an entry, in a thread of its own, unless the model or one of its external `files` changed since then;
+    `seconds` is what compiling took.
+    """
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     if seconds < WORTHWHILE or size > key.options.programs // 2:
         return
-    threading.Thread(target=_keep, args=(key, executable, sorted(files)), name="baton-keep-program").start()
+    read = {**files, key.path: key.state}
+    threading.Thread(target=_keep, args=(key, executable, read), name="baton-keep-program").start()
 
 
-def _keep(key: ProgramKey, executable: Executable, files: list[Path]) -> None:
+def _keep(key: ProgramKey, executable: Executable, files: Mapping[Path, State]) -> None:
     with contextlib.suppress(OSError, ValueError, BatonError):
         folder = key.path.parent
         digests = _digests(key.artifact.parent.parent)
-        others = {str(f.relative_to(folder)): known_digest(f, digests) for f in files if f != key.path}
-        if _state(key.path) != key.state:
+        others = {str(f.relative_to(folder)): known_digest(f, digests) for f in sorted(files) if f != key.path}
+        if any(file_state(f) != state for f, state in files.items()):
             return
         key.artifact.parent.mkdir(parents=True, exist_ok=True)
         executable.save(key.artifact, durable=False)
@@ -153,11 +154,6 @@ def _onnx_version() -> str:
     if found is None or found.origin is None:
         return ""
     return Path(found.origin).with_name("version.py").read_text(encoding="utf-8")
-
-
-def _state(path: Path) -> _State:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _given_text(shapes: Mapping[str, Any] | None, params: Mapping[str, Any] | None) -> str | None:
