@@ -44,3 +44,18 @@ def test_links_and_pipes_stay(tmp_path: Path) -> None:
     reader.join(10)
     assert read == [b"through"]
     assert pipe.is_fifo()
+
+
+def test_the_mask_of_permissions_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards files that another thread makes meanwhile: the mask was set to 0 for a moment, and stayed 0 if two threads
+    did so at once.
+    """
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "umask")
+            with whole_file(tmp_path / "out") as stream:
+                stream.write(b"content")
+        assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)

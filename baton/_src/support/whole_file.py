@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -40,21 +41,14 @@ def _copied(target: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replaced(target: Path, durable: bool) -> Iterator[BinaryIO]:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    name = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "w+b") as stream:
+        with name.open("x+b") as stream:  # by `open`, so that the system applies the process's mask of permissions
             yield stream
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
