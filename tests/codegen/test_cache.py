@@ -78,6 +78,22 @@ def test_cap(tmp_path: Path) -> None:
     assert 1 <= len(kept) <= 2
 
 
+def test_failures_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards full disks: entries written in part stayed, and those that could not be deleted were errors."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError
+
+    cache = ObjectCache(CacheOptions(tmp_path, cap=100))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refuse)
+        cache.put("aa", bytes(10))
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+    monkeypatch.setattr(os, "unlink", refuse)
+    cache.put("ab", bytes(1000))
+    assert cache.get("ab") == bytes(1000)
+
+
 def test_environment(tmp_path: Path) -> None:
     """Guards the switches."""
     assert CacheOptions.from_environment({"BATON_CACHE": "0"}).folder is None

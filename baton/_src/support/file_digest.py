@@ -17,12 +17,12 @@ import hashlib
 import json
 import mmap
 import os
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from baton._src.support.processors import usable_processors
+from baton._src.support.whole_file import whole_file
 
 BLOCK = 8 << 20
 WORTHWHILE = 4 << 20
@@ -69,7 +69,9 @@ def known_digest(path: Path, memory: Path) -> str:
     found = file_digest(path)
     if worthwhile and begun - max(state[3:]) / 1e9 > SETTLED and file_state(path) == state and _is_on_disk(path):
         with contextlib.suppress(OSError):
-            _write(place, json.dumps({"state": state, "digest": found}))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(place, durable=False) as stream:
+                stream.write(json.dumps({"state": state, "digest": found}).encode())
     return found
 
 
@@ -90,14 +92,6 @@ def _is_on_disk(path: Path) -> bool:
             if len(point) > best and resolved.is_relative_to(point):
                 best, kind = len(point), facts.split(" ")[0]
     return kind in _LASTING
-
-
-def _write(place: Path, text: str) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".tmp-")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    os.replace(name, place)
 
 
 def _block(content: bytes | memoryview) -> bytes:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from baton._src.support.cache_folder import cache_folder
 from baton._src.support.dataclass import dataclass
+from baton._src.support.whole_file import whole_file
 
 MAGIC = b"BATONKRN1\n"
 DEFAULT_CAP = 512 << 20
@@ -80,10 +80,8 @@ class ObjectCache:
         try:
             path = self._path(key)
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
-            with os.fdopen(handle, "wb") as file:
+            with whole_file(path, durable=False) as file:
                 file.write(MAGIC + hashlib.sha256(content).digest() + content)
-            os.replace(name, path)
         except OSError:
             return
         self._written += len(content)
@@ -112,5 +110,6 @@ def trim(folder: Path, pattern: str, cap: int) -> None:
     for _, size, path in sorted(entries):
         if total <= cap:
             break
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink()
         total -= size

@@ -36,6 +36,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError
 from baton._src.support.file_digest import State, file_state, known_digest
 from baton._src.support.source_fingerprint import source_fingerprint
+from baton._src.support.whole_file import whole_file
 from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray
 
@@ -108,9 +109,9 @@ def cached_program(key: ProgramKey, target: Target) -> Executable | None:
         start = _system_start()
         trusted = start is not None and record["start"] == start
         executable = load_executable(key.artifact, verify=not trusted)
-        if not trusted:
-            _write(key.record, json.dumps({**record, "start": start}))
         with contextlib.suppress(OSError):  # a read-only cache still serves
+            if not trusted:
+                _write(key.record, {**record, "start": start})
             os.utime(key.artifact)
             os.utime(key.record)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BatonError):
@@ -138,7 +139,7 @@ def _keep(key: ProgramKey, executable: Executable, files: Mapping[Path, State]) 
             return
         key.artifact.parent.mkdir(parents=True, exist_ok=True)
         executable.save(key.artifact, durable=False)
-        _write(key.record, json.dumps({"files": others, "start": _system_start(), "model": key.path.name}))
+        _write(key.record, {"files": others, "start": _system_start(), "model": key.path.name})
         trim(key.artifact.parent, "*", key.options.programs)
         trim(digests, "*", _DIGESTS)
 
@@ -184,7 +185,6 @@ def _system_start() -> str | None:
         return None
 
 
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
-    temporary.write_text(text)
-    os.replace(temporary, path)
+def _write(path: Path, record: Mapping[str, Any]) -> None:
+    with whole_file(path, durable=False) as stream:
+        stream.write(json.dumps(record).encode())
