@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntFlag
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn, Self
 
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.diagnostics import DiagnosticError, fail
 
 
 class ModulePropertyMask(IntFlag):
@@ -35,6 +35,16 @@ class ModuleFace:
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         raise NotImplementedError
+
+    def __copy__(self) -> Self:
+        return self  # a module is a handle, as in TVM
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        help = "library.export_library(path) here and runtime.load_module(path) there: a library is never a pickle"
+        raise fail("module-pickle", f"{type(self).__name__}: machine code cannot be pickled", help=help)
 
     def get_property_mask(self) -> ModulePropertyMask:
         """What the module can do, as one number."""
