@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import struct
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,7 +54,8 @@ def sample() -> Executable:
         ib.emit_call("vm.builtin.make_tuple", operands, ib.r(0))
         ib.emit_ret(ib.r(0))
     with ib.function("choose", 1, ["flag"]):
-        ib.emit_if(ib.r(0), 3)
+        ib.emit_if(ib.r(0), 4)
+        ib.emit_call("vm.builtin.identity", [ib.imm(1 << 54)], ib.r(1))
         ib.emit_call("vm.builtin.identity", [ib.imm(-(1 << 50))], ib.r(1))
         ib.emit_goto(2)
         ib.emit_call("vm.builtin.identity", ["no"], ib.r(1))
@@ -234,6 +237,41 @@ def test_builder_program_rebuilds_the_bytecode() -> None:
     program = executable.as_python().replace("ib = ExecBuilder()\n", "")
     exec(program, {"ib": ib})
     assert ib.get().instructions == executable.instructions
+
+
+@pytest.mark.parametrize(
+    "emit",
+    [
+        lambda ib: ib.emit_ret(ib.convert_constant(5)),
+        lambda ib: ib.emit_ret(ib.void_arg()),
+        lambda ib: ib.emit_if(ib.imm(0), 1),
+        lambda ib: ib.emit_call("vm.builtin.copy", [ib.r(0)], dst=ib.imm(0)),
+        lambda ib: ib.emit_call("vm.builtin.copy", [ib.r(0)], dst=ib.r(-1)),
+        lambda ib: ib.emit_call(ib.r(0), [ib.r(0)]),
+        lambda ib: ib.emit_goto(7),
+        lambda ib: ib.emit_if(ib.r(0), -1),
+    ],
+)
+def test_the_builder_refuses_what_is_no_register_and_jumps_away(emit: Callable[[ExecBuilder], None]) -> None:
+    """Guards slips: a constant was taken for the register of its number, and wrong jumps were errors of a list."""
+
+    def build() -> None:
+        ib = ExecBuilder()
+        with ib.function("main", 1):
+            emit(ib)
+            ib.emit_ret(ib.r(0))
+
+    with pytest.raises(DiagnosticError, match="vm-builder"):
+        build()
+
+
+def test_copies_are_the_same_and_pickles_are_refused() -> None:
+    """Guards pools of processes and copies of what holds a library: errors of local functions and of ctypes."""
+    executable = sample()
+    assert copy.copy(executable) is executable
+    assert copy.deepcopy([executable]) == [executable]
+    with pytest.raises(DiagnosticError, match=r"module-pickle(.|\n)*load_module\(path\)"):
+        executable.__reduce__()
 
 
 def test_an_executable_shows_what_can_be_called() -> None:

@@ -165,6 +165,13 @@ class ExecBuilder:
     def _finish(self, number: int, name: str) -> None:
         entry = self._functions[number]
         end = len(self._instructions)
+        for place in range(entry.start, end):
+            match self._instructions[place]:
+                case Goto(offset) | If(_, offset) if not entry.start <= place + offset < end:
+                    message = f"instruction {place - entry.start} of {name!r} jumps by {offset}, out of the function"
+                    raise fail("vm-builder", message, help=f"it has instructions 0 to {end - entry.start - 1}")
+                case _:
+                    pass
         if end == entry.start or not isinstance(self._instructions[-1], (Ret, Goto)):
             raise fail("vm-builder", f"function {name!r} does not end in emit_ret")
         self._functions[number] = replace(entry, registers=self._highest + 1, end=end)
@@ -177,16 +184,18 @@ class ExecBuilder:
         operands = tuple(a if isinstance(a, Operand) else self.convert_constant(a) for a in args or ())
         for operand in operands:
             self._reads(operand)
+        if isinstance(name, Operand) and name.kind is not OperandKind.FUNCTION:
+            help = "call a function value by vm.builtin.invoke_closure, with ib.vm_state() and the value in front"
+            raise fail("vm-builder", f"emit_call takes a function's name or ib.f(name), not {name}", help=help)
         function = self.function_number(name) if isinstance(name, str) else name.value
-        target = VOID_REGISTER if dst is None else dst.value
+        target = VOID_REGISTER if dst is None else _register(dst, "dst")
         self._instructions.append(Call(target, function, operands))
         self._writes(target)
 
     def emit_ret(self, result: Operand) -> None:
         """Return a register's value."""
         self._inside("emit_ret")
-        self._reads(result)
-        self._instructions.append(Ret(result.value))
+        self._instructions.append(Ret(self._read_register(result, "emit_ret")))
 
     def emit_goto(self, pc_offset: int) -> None:
         """Jump `pc_offset` instructions, relative to this one."""
@@ -196,8 +205,7 @@ class ExecBuilder:
     def emit_if(self, cond: Operand, false_offset: int) -> None:
         """Continue with the next instruction if the register holds a true scalar, else jump `false_offset`."""
         self._inside("emit_if")
-        self._reads(cond)
-        self._instructions.append(If(cond.value, false_offset))
+        self._instructions.append(If(self._read_register(cond, "emit_if"), false_offset))
 
     @property
     def position(self) -> int:
@@ -216,6 +224,12 @@ class ExecBuilder:
         if register != VOID_REGISTER:
             self._written.add(register)
             self._highest = max(self._highest, register)
+
+    def _read_register(self, operand: Operand, what: str) -> int:
+        if operand.value == VOID_REGISTER:
+            raise fail("vm-builder", f"{what} takes a register with a value, which {operand} never has")
+        self._reads(operand)
+        return _register(operand, what)
 
     def _reads(self, operand: Operand) -> None:
         if operand.kind is not OperandKind.REGISTER or operand.value in (VOID_REGISTER, VM_REGISTER):
@@ -236,6 +250,15 @@ class ExecBuilder:
     def constant_index(self, value: Any) -> int:
         """The index of the constant `value`, as `convert_constant` does."""
         return self.convert_constant(value).value
+
+
+def _register(operand: Operand, what: str) -> int:
+    """The number of a register that a value can be in, or of none."""
+    fits = operand.kind is OperandKind.REGISTER and operand.value >= 0 and operand.value != VM_REGISTER
+    if not fits:
+        help = 'a constant gets into one by emit_call("vm.builtin.copy", [constant], dst=ib.r(n))'
+        raise fail("vm-builder", f"{what} takes a register, such as ib.r(0), not {operand}", help=help)
+    return operand.value
 
 
 def _constant_key(value: Any) -> Any:

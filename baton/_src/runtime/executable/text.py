@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from baton._src.runtime.executable.bytecode import VM_REGISTER, VOID_REGISTER, Call, Goto, If, Instruction, Operand, Ret
+from baton._src.runtime.executable.bytecode import (
+    VM_REGISTER,
+    VOID_REGISTER,
+    Call,
+    Goto,
+    If,
+    Instruction,
+    Operand,
+    OperandKind,
+    Ret,
+)
 from baton._src.runtime.executable.function_entry import FunctionEntry
 
 Functions = Sequence[FunctionEntry]
@@ -63,10 +73,8 @@ def _as_python(instruction: Instruction, functions: Functions) -> str:
 
 
 def _operand(operand: Operand, functions: Functions) -> str:
-    if operand.value == VM_REGISTER:
-        return "ib.vm_state()"
-    if operand.value == VOID_REGISTER:
-        return "ib.void_arg()"
+    if operand.kind is OperandKind.REGISTER and operand.value in (VM_REGISTER, VOID_REGISTER):
+        return "ib.vm_state()" if operand.value == VM_REGISTER else "ib.void_arg()"
     spelled: tuple[Callable[[int], str], ...] = (
         lambda v: f"ib.r({v})",
         lambda v: f"ib.imm({v})",
