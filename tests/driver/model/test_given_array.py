@@ -60,7 +60,9 @@ class Broken:
         raise KeyError("no data")
 
 
-@pytest.mark.parametrize("given", [[1.5, 2, 3], [None, 2, 3], ["1", "2", "3"], [1j, 2, 3], [2**40, 0, 0], Broken()])
+@pytest.mark.parametrize(
+    "given", [[1.5, 2, 3], [None, 2, 3], ["1", "2", "3"], [1j, 2, 3], [2**40, 0, 0], [np.array(2**40), 0, 0], Broken()]
+)
 def test_numbers_that_would_change_are_refused(ints: Model, given: Any) -> None:
     """Guards against cut numbers: 1.5 became 1 where an integer was wanted, None became NaN among floats."""
     with pytest.raises(DiagnosticError, match="value-mismatch"):

@@ -45,6 +45,10 @@ def _of_numbers(given: Any, name: str, dtype: DataType) -> AnyArray:
     if found.size and not is_number:
         held = "objects" if found.dtype.hasobject else found.dtype
         raise fail("value-mismatch", f"input {name}: {given!r:.60} holds {held}, which do not become {dtype}")
+    if found.size and not dtype.is_float and not dtype.is_bool:
+        low, high = dtype.int_range
+        if not low <= int(found.min()) <= int(found.max()) <= high:
+            raise fail("value-mismatch", f"input {name}: {given!r:.60} holds numbers that no {dtype} can be")
     return _read(given, dtype.numpy, name)
 
 
