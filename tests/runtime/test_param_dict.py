@@ -40,3 +40,10 @@ def test_other_bytes(content: bytes) -> None:
     with pytest.raises(DiagnosticError, match="not saved parameters") as caught:
         load_param_dict(content)
     assert caught.value.diagnostics[0].code == "params-corrupt"
+
+
+@pytest.mark.parametrize("name", ["__metadata__", "__pad_3"])
+def test_names_that_the_file_has_for_itself(name: str) -> None:
+    """Guards parameters that were written and not read again, without a word."""
+    with pytest.raises(DiagnosticError, match="tensor-name"):
+        save_param_dict({name: np.zeros(2)})

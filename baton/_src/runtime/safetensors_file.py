@@ -44,7 +44,13 @@ _NARROW = "dtype of "
 
 
 def header_for(tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> tuple[bytes, int]:
-    """The length word and header (padded to a multiple of 64 bytes), and how long the data will be."""
+    """The length word and header (padded to a multiple of 64 bytes), and how long the data will be. Error
+    `tensor-name`: a name that the file has for itself.
+    """
+    reserved = next((name for name in tensors if name == _METADATA or name.startswith(_PAD)), None)
+    if reserved is not None:
+        help = f"rename it: {_METADATA} and names that start with {_PAD} mean something else in the file"
+        raise fail("tensor-name", f"no tensor in a safetensors file may be named {reserved!r}", help=help)
     entries: dict[str, Any] = {}
     dtypes = {name: str(DataType(array.dtype)) for name, array in tensors.items()}
     narrow = {_NARROW + name: dtype for name, dtype in dtypes.items() if dtype not in _CODES}
