@@ -260,7 +260,9 @@ def test_damaged_documents_give_diagnostics_only() -> None:
         content = json.loads(whole)
         node = draw.choice(content["nodes"][1:])
         odd = draw.choice(["-1", "0", "1", "7", "x", "", "9" * 40, "²", None, [], "12", "float31"])
-        match draw.choice(("attrs", "data", "type_key", "repr_str")):
+        match draw.choice(("attrs", "data", "type_key", "repr_str", "part")):
+            case "part":
+                node[draw.choice(("attrs", "data", "type_key", "keys"))] = draw.choice([odd, 5, True, {"a": 1}, ["1"]])
             case "attrs" if node.get("attrs"):
                 node["attrs"][draw.choice(list(node["attrs"]))] = odd
             case "data" if node.get("data"):

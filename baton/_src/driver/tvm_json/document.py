@@ -23,6 +23,8 @@ from baton._src.values.tensor import NDArray
 from baton._src.values.tvm_format import Bytes, read_tensor
 
 CODE = "json-node"
+_PARTS: Mapping[str, type] = {"type_key": str, "attrs": dict, "data": list, "keys": list}
+"""Of a node, with the kind of JSON that each is."""
 
 
 class Fields:
@@ -122,6 +124,10 @@ class Document:
         nodes, tensors = content.get("nodes"), content.get("b64ndarrays", [])
         if not isinstance(nodes, list) or not all(isinstance(n, dict) for n in nodes) or not isinstance(tensors, list):
             raise fail(CODE, "the document has no list of nodes", help="is it the text that tvm.ir.save_json gave?")
+        for number, node in enumerate(nodes):
+            for part, kind in _PARTS.items():
+                if not isinstance(node.get(part), (kind, type(None))):
+                    raise fail(CODE, f"node {number}: its {part} must be a {kind.__name__}, found {node[part]!r:.60}")
         self.nodes: list[dict[str, Any]] = nodes
         self.kinds = kinds
         self._tensors: list[Any] = tensors
@@ -185,7 +191,7 @@ class Document:
         if kind is None:  # attributes of a call: what they refer to are numbers, words and lists of them
             return [n for n in map(self.leaf, fields.raw.values()) if n]
         found = [self.index(fields.raw[name], fields) for name in kind.refs if name in fields.raw]
-        found += [self.index(n, fields) for n in fields.node.get("data", [])]
+        found += [self.index(n, fields) for n in fields.node.get("data") or ()]
         return found
 
     def leaf(self, raw: Any) -> int:
@@ -236,7 +242,7 @@ def is_attributes(key: str) -> bool:
 
 def sequence(fields: Fields) -> tuple[Any, ...]:
     """An Array."""
-    data: Sequence[Any] = fields.node.get("data", [])
+    data: Sequence[Any] = fields.node.get("data") or ()
     return tuple(fields.document.made(int(n)) for n in data)
 
 
@@ -245,5 +251,5 @@ def mapping(fields: Fields) -> dict[Any, Any]:
     found = sequence(fields)
     keys = fields.node.get("keys")
     if keys is not None:
-        return dict(zip(map(str, keys), found))
-    return dict(zip(found[::2], found[1::2]))
+        return dict(zip(map(str, keys), found, strict=True))
+    return dict(zip(found[::2], found[1::2], strict=True))
