@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -143,6 +144,23 @@ def test_what_children_do_not_deliver_the_parent_does() -> None:
     assert shared(keys, work, 3) == {key: key.encode() * 100_000 for key in keys}
     with pytest.raises(ValueError, match="wrong"):
         shared({**keys, "wrong": 1}, work, 3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is forked")
+def test_processes_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards limits of processes, and programs without a standard output: compiling was an error there."""
+
+    def refuse() -> int:
+        raise BlockingIOError
+
+    keys = dict.fromkeys("abcd", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)
+        assert shared(keys, str.encode, 2) == {key: key.encode() for key in keys}
+    files = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(os, "fork", refuse)
+    assert shared(keys, str.encode, 3) == {key: key.encode() for key in keys}
+    assert len(os.listdir("/dev/fd")) == files
 
 
 def test_an_interruption_ends_the_children() -> None:

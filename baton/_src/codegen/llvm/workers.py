@@ -11,6 +11,7 @@ by a thread that does not exist there). The parent does whatever a child does no
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import selectors
@@ -77,7 +78,10 @@ def _in_children(tasks: list[str], work: Work, count: int) -> dict[str, bytes]:
     try:
         _write(queue, b"".join(_TASK.pack(n) for n in range(len(tasks))))
         os.lseek(queue, 0, os.SEEK_SET)
-        children = [_start_child(tasks, work, queue) for _ in range(count - 1)]
+        children: list[_Child] = []
+        with contextlib.suppress(OSError):  # the system allows no more: those there are, and this process, do it
+            for _ in range(count - 1):
+                children.append(_start_child(tasks, work, queue))
         try:
             while (number := _next(queue)) is not None:
                 report(TASK, number, len(tasks))
@@ -103,12 +107,18 @@ def _next(queue: int) -> int | None:
 def _start_child(tasks: list[str], work: Work, queue: int) -> _Child:
     ended, alive = os.pipe()
     results = os.memfd_create("baton-results")
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):  # or the child would write again what is in their buffers
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
+            stream.flush()
     with ffi.lib._lock, warnings.catch_warnings():
         # Python warns of forking beside threads; the child only computes, and never touches the thread pool.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            for file in (ended, alive, results):
+                os.close(file)
+            raise
     if pid:
         os.close(alive)
         return _Child(pid, ended, results)
