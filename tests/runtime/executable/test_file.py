@@ -128,7 +128,12 @@ def test_saving_is_atomic(tmp_path: Path) -> None:
 def test_wrong_magic_and_version(tmp_path: Path) -> None:
     path = tmp_path / "model.baton"
     sample().save(path)
-    for key, value, code in (("version", 99, "executable-version"), ("magic", "other", "executable-corrupt")):
+    wrong: list[tuple[str, object, str]] = [
+        ("version", 99, "executable-version"),
+        ("magic", "other", "executable-corrupt"),
+    ]
+    wrong.append(("public_kernels", [1], "executable-corrupt"))
+    for key, value, code in wrong:
         changed = tmp_path / f"{key}.baton"
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
             for name in old.namelist():

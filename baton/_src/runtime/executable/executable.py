@@ -194,7 +194,7 @@ def load_executable(path: str | Path, verify: bool = False) -> Executable:
             ir_text=archive.members["ir.txt"].decode(),
             facts=dict(manifest["facts"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise fail(
             "executable-corrupt",
             f"{path} cannot be loaded: the manifest is malformed ({error!r})",

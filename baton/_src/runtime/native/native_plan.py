@@ -167,7 +167,7 @@ def plan_from_data(data: Any) -> NativePlan:
             tuple(Count(int(slot), int(output), int(at), most) for slot, output, at, most in data["counts"]),
             int(data["hidden"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise fail("executable-corrupt", f"the plan of a native function is malformed: {error!r}") from error
 
 
