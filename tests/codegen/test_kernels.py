@@ -214,3 +214,19 @@ def test_halves_of_vectors(lanes: int) -> None:
     found = np.zeros_like(data)
     run_native(func, data, found)
     np.testing.assert_array_equal(found, np.roll(data, lanes // 2))
+
+
+@pytest.mark.parametrize("size", [3, 1 << 13, 7132])
+def test_work_buffers_of_more_bytes_than_numbers_go(size: int) -> None:
+    """Guards memory: 8192**5 * 8 bytes are 0 modulo 2**64, so that a small block was written far beyond its end."""
+    n, i = tir.Var("n", "int64"), tir.Var("i", "int64")
+    a, b = decl_buffer((n,), "int8", "A"), decl_buffer((1,), "int64", "B")
+    work = decl_buffer((n,) * 5, "int64", "W")
+    handles = [tir.Var(name, "handle") for name in "ab"]
+    fill = st.For(i, 0, n, st.ForKind.SERIAL, st.BufferStore(work, tir.IntImm("int64", 1), [i, 0, 0, 0, 0]))
+    read = st.BufferStore(b, tir.BufferLoad(work, [n - 1, 0, 0, 0, 0]), [0])
+    body = st.Allocate(work.data, "int64", work.shape, True, st.DeclBuffer(work, st.SeqStmt([fill, read])))
+    func = PrimFunc(handles, body, buffer_map=dict(zip(handles, (a, b))))
+    found = np.zeros(1, "int64")
+    fault = run_native(func, np.zeros(size, "int8"), found)
+    assert found[0] == 1 if size == 3 else "out of memory" in str(fault)

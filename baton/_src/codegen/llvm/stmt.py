@@ -6,7 +6,7 @@ with loads and stores restricted to those lanes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from baton._src.codegen.llvm.addressing.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.addressing.memory import keeps_lanes_apart
@@ -26,6 +26,9 @@ STACK_LIMIT = 1 << 16
 """Most bytes of a buffer on the stack: larger or symbolic ones are in the thread's workspace for the time of their
 scope.
 """
+
+BEYOND_MEMORY = 1 << 62
+"""Bytes that no allocation gives."""
 
 
 class KernelContext:
@@ -135,7 +138,7 @@ class StmtWriter:
             self._spoil(self.e.env[stmt.buffer_var], str(count * unit))
             self.emit(stmt.body)
             return
-        bytes_ = self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}")
+        bytes_ = self._bytes(stmt.extents, unit)
         block = self._workspace(bytes_)
         whole = self.f.value(f"ptrtoint ptr {block} to i64")
         above = self.f.value(f"and i64 {self.f.value(f'sub i64 0, {whole}')}, 63")
@@ -145,6 +148,17 @@ class StmtWriter:
         self.emit(stmt.body)
         self.blocks.pop()
         self._free(block)
+
+    def _bytes(self, extents: Sequence[PrimExpr], unit: int) -> str:
+        """The size of a buffer; if no int64 holds it, more than there ever is."""
+        f, pair, size, beyond = self.f, "{ i64, i1 }", str(unit), "false"
+        self.e.memo = {}
+        for extent in extents:
+            factor = self.e.emit(ops.cast("int64", extent))
+            found = f.intrinsic("llvm.smul.with.overflow.i64", pair, ("i64", size), ("i64", factor))
+            size = f.value(f"extractvalue {pair} {found}, 0")
+            beyond = f.value(f"or i1 {beyond}, {f.value(f'extractvalue {pair} {found}, 1')}")
+        return f.value(f"select i1 {beyond}, i64 {BEYOND_MEMORY}, i64 {size}")
 
     def _spoil(self, address: str, size: str) -> None:
         """Checked builds: fill new memory with NaN, or -1, so that reads of unwritten elements become visible."""
