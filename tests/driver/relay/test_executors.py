@@ -26,7 +26,7 @@ from baton._src.runtime.param_dict import load_param_dict, save_param_dict
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from baton._src.values.device import CPU
-from baton._src.values.tensor import empty
+from baton._src.values.tensor import NDArray, empty
 
 DENSE = """
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32], %b: Tensor[(4), float32]) {
@@ -84,12 +84,16 @@ def test_graph_module(dense: GraphExecutorFactory) -> None:
 
 
 def test_outputs_that_do_not_fit(dense: GraphExecutorFactory) -> None:
-    """They are refused when they are given: a run would have written nothing, or failed later."""
+    """They are refused when they are given: a run would have written nothing, or into a copy, or failed later."""
     module = GraphModule(dense["default"](CPU))
     for index, target, says in (
         (1, empty((1, 4)), r"is of shape \(2, 4\) and float32, the tensor of \(1, 4\)"),
         (1, empty((2, 4), "int32"), "and int32"),
         (7, empty((2, 4)), "there is no number 7"),
+        (1, np.zeros((2, 8), "float32")[:, ::2], "tensor-layout"),
+        (1, np.zeros((2, 4), ">f4"), "tensor-layout"),
+        (1, np.broadcast_to(np.float32(0), (2, 4)), "tensor-layout"),
+        (1, NDArray(np.frombuffer(bytes(32), "float32").reshape(2, 4)), "tensor-read-only"),
     ):
         with pytest.raises(DiagnosticError, match=says):
             module.set_output_zero_copy(index, target)
@@ -106,6 +110,8 @@ def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
     held[...] = 0
     with pytest.raises(DiagnosticError, match="has dtype float32, got float64"):
         first.set_input_zero_copy("x", X.astype("float64"))
+    with pytest.raises(DiagnosticError, match="tensor-layout"):
+        first.set_input_zero_copy("x", np.asfortranarray(X))
     target = empty((2, 4))
     first.set_output_zero_copy(1, target)
     first.run()

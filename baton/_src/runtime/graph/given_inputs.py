@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.value_info import TensorValue, TupleValue, ValueInfo
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
@@ -53,7 +54,7 @@ def as_input(given: Any, spec: InputSpec, copy: bool) -> Any:
             message = f"input {spec.name!r} is a tuple of {len(spec.fields)} values, got {found}"
             raise fail("value-mismatch", message, help="give a tuple of NumPy arrays or NDArrays")
         return tuple(as_input(g, f, copy) for g, f in zip(given, spec.fields))
-    tensor = as_tensor(given, f"input {spec.name!r}")
+    tensor = (as_tensor if copy else shared_tensor)(given, f"input {spec.name!r}")
     if copy:
         dtype = tensor.data.dtype if spec.dtype == "void" else DataType(spec.dtype).numpy
         tensor = NDArray(np.array(tensor.data, dtype=dtype, order="C", copy=True), tensor.device)
@@ -70,6 +71,15 @@ def as_tensor(given: Any, what: str) -> NDArray:
     if not isinstance(found, NDArray):
         message = f"{what}: a {type(given).__name__} is not a tensor"
         raise fail("value-mismatch", message, help="give a NumPy array or an NDArray")
+    return found
+
+
+def shared_tensor(given: Any, what: str) -> NDArray:
+    """`given` as a tensor over the same memory. Error `tensor-layout`: only a copy of it can be a tensor."""
+    found, again = as_tensor(given, what), as_tensor(given, what)
+    if found.data.size and data_address(found.data) != data_address(again.data):
+        message = f"{what}: only a copy of what is given could be used, not its memory itself"
+        raise fail("tensor-layout", message, help="give an NDArray, or a contiguous NumPy array")
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.graph.given_inputs import as_input, as_tensor, input_spec
+from baton._src.runtime.graph.given_inputs import as_input, input_spec, shared_tensor
 from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
@@ -160,8 +160,10 @@ class GraphModule:
 
     def set_output_zero_copy(self, key: Any, value: Any) -> None:
         """Later runs write output `key` into the given tensor, which has its shape and dtype."""
-        index, target = self._output_index(key), as_tensor(value, "output")
+        index, target = self._output_index(key), shared_tensor(value, "output")
         self.module.check_output(index)
+        if not target.data.flags.writeable:
+            raise fail("tensor-read-only", "the tensor for an output may only be read", help="give a copy of it")
         name, dtype, dims = self.module.output_specs[index]
         fits = dims is None or (
             len(dims) == len(target.shape)
