@@ -230,3 +230,16 @@ def test_work_buffers_of_more_bytes_than_numbers_go(size: int) -> None:
     found = np.zeros(1, "int64")
     fault = run_native(func, np.zeros(size, "int8"), found)
     assert found[0] == 1 if size == 3 else "out of memory" in str(fault)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bits", [0x7FF8000000000001, 0xFFF8000020000000, 0x7FF8000000000000])
+def test_literals_that_are_nan_of_any_bits(dtype: str, bits: int) -> None:
+    """Guards numbers that came from elsewhere than arithmetic: LLVM refused the code."""
+    number = float(np.array(bits, "uint64").view("float64"))
+    out, pointer = decl_buffer((1,), dtype, "B"), tir.Var("b", "handle")
+    found = np.zeros(1, dtype)
+    body = st.BufferStore(out, tir.FloatImm(dtype, number), [0])
+    run_native(PrimFunc([pointer], body, None, {pointer: out}), found)
+    assert np.isnan(found[0])
+    assert np.signbit(found[0]) == np.signbit(number)

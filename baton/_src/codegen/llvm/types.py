@@ -7,7 +7,6 @@ type>` of the same.
 
 from __future__ import annotations
 
-import math
 import struct
 
 import numpy as np
@@ -93,7 +92,7 @@ def _scalar_text(dtype: DataType, value: float | int) -> str:
 
 def float_text(value: float, bits: int) -> str:
     """A float literal, exact: LLVM spells both widths as the bits of a double."""
-    if bits == 32 and not math.isnan(value):
-        with np.errstate(over="ignore"):
+    if bits == 32:  # a NaN, too: LLVM refuses one with bits that no float32 has
+        with np.errstate(over="ignore", invalid="ignore"):
             value = float(np.float32(value))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
