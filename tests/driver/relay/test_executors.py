@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,20 @@ def test_outputs_that_do_not_fit(dense: GraphExecutorFactory) -> None:
         module.debug_get_output(0)
     with pytest.raises(DiagnosticError, match="not JSON"):
         create("{", dense.get_lib(), CPU)
+
+
+def test_copies_have_inputs_of_their_own(dense: GraphExecutorFactory) -> None:
+    """Guards programs that copy an instance: an error of ctypes."""
+    first = GraphModule(dense["default"](CPU))
+    first.set_input("x", X)
+    second = copy.deepcopy(first)
+    first.set_input("x", 2 * X)
+    second.get_input("x").data[0] = 0
+    first.run()
+    second.run()
+    np.testing.assert_allclose(second.get_output(1).numpy()[0], B, rtol=1e-6)
+    np.testing.assert_allclose(second.get_output(1).numpy()[1], Y[1], rtol=1e-5)
+    np.testing.assert_allclose(first.get_output(1).numpy(), 2 * X @ W.T + B, rtol=1e-5, atol=1e-6)
 
 
 def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:

@@ -277,6 +277,8 @@ def test_copies_are_the_same_and_pickles_are_refused() -> None:
     assert copy.deepcopy([executable]) == [executable]
     with pytest.raises(DiagnosticError, match=r"module-pickle(.|\n)*load_module\(path\)"):
         executable.__reduce__()
+    with pytest.raises(DiagnosticError, match="module-copy"):
+        copy.deepcopy(VirtualMachine(executable).module)
 
 
 def test_an_executable_shows_what_can_be_called() -> None:

@@ -56,7 +56,7 @@ class GraphExecutorFactory(ModuleFace):
 
     def create(self, device: Device = CPU, *more: Device) -> GraphRuntime:
         """An instance with inputs and outputs of its own."""
-        return GraphRuntime(self.executable, device, self.params)
+        return GraphRuntime(self.executable, device)
 
     def get_params(self) -> dict[str, NDArray]:
         """The parameters given to `build`; they are constants of the code already."""

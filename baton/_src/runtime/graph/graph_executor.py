@@ -22,6 +22,7 @@ from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_info import FunctionValue
+from baton._src.runtime.vm.builtins.memory import copy as copied
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
@@ -33,7 +34,7 @@ class GraphRuntime(ModuleFace):
 
     type_key: ClassVar[str] = "GraphExecutor"
 
-    def __init__(self, executable: Executable, device: Device = CPU, params: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, executable: Executable, device: Device = CPU) -> None:
         self.executable = executable
         self.machine = VirtualMachine(executable, device)
         self.device = device
@@ -47,6 +48,11 @@ class GraphRuntime(ModuleFace):
         self.zero_copy_outputs: dict[int, NDArray] = {}
         """Tensors that runs write outputs to, whoever starts them."""
         self.bound = frozenset(executable.facts.get("bound", ()))
+
+    def __deepcopy__(self, memo: Any) -> GraphRuntime:
+        made = GraphRuntime(self.executable, self.device)
+        made.inputs = [copied(value) for value in self.inputs]
+        return made
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         module = GraphModule(self)

@@ -8,7 +8,7 @@ machine["main"](x)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from baton._src.runtime.module_face import ModuleFace
 from baton._src.support.diagnostics import fail
@@ -40,6 +40,10 @@ class MachineModule(ModuleFace):
     @property
     def imported_modules(self) -> Sequence[ModuleFace]:
         return self._imports
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        help = 'make another machine of the library: library["vm_load_executable"]()'
+        raise fail("module-copy", "a machine, which keeps inputs and outputs, cannot be copied", help=help)
 
     def __getitem__(self, name: str) -> Function:
         return self._functions.get(name) or self._program_function(name)
