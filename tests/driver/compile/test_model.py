@@ -145,6 +145,9 @@ def test_programs_from_text(tmp_path: Path) -> None:
     relay = tmp_path / "double.relay"
     relay.write_text("def @main(%x: Tensor[(3), float32]) { %x + %x }")
     np.testing.assert_array_equal(open_model(relay).run({"x": x})[0], x * 2)
+    for path in (script, relay):  # with the mark that editors on Windows write in front, and their ends of lines
+        path.write_text(path.read_text(), encoding="utf-8-sig", newline="\r\n")
+        np.testing.assert_array_equal(open_model(path).run({"x": x})[0], x * 2)
     node = helper.make_node("Add", ["x", "x"], ["y"])
     info = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["k"])
     out = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["k"])

@@ -33,6 +33,6 @@ def read_file(path: Path) -> str:
     try:
         if path.stat().st_size > MODEL_LIMIT:
             raise fail("file-size", f"{path} is too large for a program text")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows write a mark in front
     except (OSError, UnicodeDecodeError) as error:
         raise fail("file-text", f"cannot read {path} as text: {error}") from error
