@@ -16,7 +16,7 @@ import pytest
 from baton._src.runtime.linker import link
 from baton._src.runtime.thread_pool.pool_ir import JOBS_A_LOOK, pool_ir
 from baton._src.runtime.thread_pool.system_ir import System
-from baton._src.runtime.thread_pool.threads import ThreadPool, thread_pool
+from baton._src.runtime.thread_pool.threads import ThreadPool, default_num_threads, thread_pool
 from baton._src.support.diagnostics import DiagnosticError
 
 _IR = """
@@ -224,6 +224,14 @@ def test_forked_child(program: Program, pool: ThreadPool) -> None:
     _, code = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(code) == 0
     assert program(1000) == 1000
+
+
+@pytest.mark.parametrize("chosen", ["0", "-2", "four", "\u00b2"])
+def test_bad_count_in_the_environment(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the setting; a raised two is a digit to Python, and no number."""
+    monkeypatch.setenv("BATON_NUM_THREADS", chosen)
+    with pytest.raises(DiagnosticError, match="threads-count"):
+        default_num_threads.__wrapped__()
 
 
 def test_bad_count(pool: ThreadPool) -> None:

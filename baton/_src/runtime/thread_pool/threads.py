@@ -175,7 +175,7 @@ def default_num_threads() -> int:
     """BATON_NUM_THREADS, or the number of physical cores this process may use."""
     chosen = os.environ.get("BATON_NUM_THREADS", "")
     if chosen:
-        if not chosen.isdigit() or int(chosen) < 1:
+        if not chosen.isdecimal() or int(chosen) < 1:
             raise fail("threads-count", f"BATON_NUM_THREADS is {chosen!r}", help="set it to a number, 1 or more")
         return int(chosen)
     return physical_cores()
