@@ -208,6 +208,17 @@ def test_both_sides_of_a_fork_go_on_in_the_last_page() -> None:
     assert cache.rows[0].pages != cache.rows[1].pages
 
 
+@pytest.mark.parametrize("left", [0, PAGE + 1])
+def test_sequences_that_are_cut_after_their_tokens_were_announced(left: int) -> None:
+    """Guards the order of calls: the tokens were written to places that the sequence had no more, an error of NumPy."""
+    cache = PagedCache([4, 4 * PAGE, 2 * PAGE, PAGE, 0], [0, 1], (HEADS, SHARED), SIZE, None, "float32")
+    cache.add(0, Row())
+    cache.begin([0], [PAGE + 2])
+    cache.shorten(cache.rows[0], left)
+    with pytest.raises(tvm.DiagnosticError, match=r"0 were announced(.|\n)*kv_state_begin_forward"):
+        cache.attend(0, 1.0, np.zeros((PAGE + 2, FUSED, SIZE), "float32"))
+
+
 @pytest.mark.parametrize("scaling", [None, *SCALINGS[1:]])
 def test_positions_are_embedded_as_the_model_says(scaling: dict[str, Any] | None) -> None:
     factors = np.array([1, 2, 1.5]) if scaling is LONG else None

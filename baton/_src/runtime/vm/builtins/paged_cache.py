@@ -103,7 +103,8 @@ class PagedCache:
         self.pages.share(row.pages)
 
     def shorten(self, row: Row, length: int) -> None:
-        """Drop the tokens from `length` on."""
+        """Drop the tokens from `length` on. New tokens that were announced for the sequence are no more."""
+        self.batch = [new for new in self.batch if new.row is not row]
         needed = -(-length // self.page_size)
         self.pages.release(row.pages[needed:])
         del row.pages[needed:]
