@@ -54,6 +54,8 @@ def test_only_the_valid_boxes_are_sorted() -> None:
         tvm.get_global_func("tvm.contrib.sort.argsort")(tvm.nd.array(data), out, 2, True)
     with pytest.raises(DiagnosticError, match="'both' has 1 outputs"):
         tvm.get_global_func("tvm.contrib.sort.topk")(tvm.nd.array(data), out, 2, 1, "both", True)
+    with pytest.raises(DiagnosticError, match="has no 9 elements"):
+        tvm.get_global_func("tvm.contrib.sort.topk")(tvm.nd.array(data), out, 9, 1, "values", True)
 
 
 def test_kernels_call_them_by_name() -> None:
@@ -103,6 +105,8 @@ def test_random_tensors() -> None:
         random.randint(0, 3, (4,), "float32")
     with pytest.raises(ValueError, match=r"no integers in \[3, 3\)"):
         tvm.get_global_func("tvm.contrib.random.randint")(3, 3, tvm.nd.empty((4,), "int32"))
+    with pytest.raises(ValueError, match=r"no integers in \[300, 400\) of dtype uint8"):
+        tvm.get_global_func("tvm.contrib.random.randint")(300, 400, tvm.nd.empty((4,), "uint8"))
 
 
 @pytest.mark.parametrize("library", [cblas, mkl])

@@ -32,9 +32,9 @@ def seed(value: int) -> None:
 def randint(low: int, high: int, out: NDArray) -> None:
     """Integers of `low` up to, without it, `high`; of these, those that `out`'s dtype has."""
     kind = out.data.dtype
-    if kind.kind not in "iu" or low >= high:
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    if limits is None or max(low, limits.min) >= min(high, int(limits.max) + 1):
         raise fail("random-range", f"there are no integers in [{low}, {high}) of dtype {out.dtype}", kind=ValueError)
-    limits = np.iinfo(kind)
     out.data[...] = _own.generator.integers(max(low, limits.min), min(high, int(limits.max) + 1), out.shape, kind)
 
 

@@ -56,6 +56,8 @@ def topk(data: NDArray, *rest: Any) -> None:
     """
     *outs, k, axis, ret_type, is_ascend = rest
     place = _axis(data, axis)
+    if k > data.shape[place]:
+        raise fail("sort-results", f"axis {place} of a tensor of shape {tuple(data.shape)} has no {k} elements")
     order = _order(data.data, place, is_ascend)
     order = order.take(range(k), place) if k >= 1 else order
     found = {"values": np.take_along_axis(data.data, order, place), "indices": order}
