@@ -149,8 +149,8 @@ def _is_unit(value: Any) -> bool:
 def _same_value(one: Any, other: Any) -> bool:
     """Whether two right sides with the same key mean the same (free variables are equal only to themselves)."""
     a, b = one.value, other.value
-    if isinstance(one, MatchCast):  # equal casts, of the same shape variables, check and define the same
-        return same_info(one.struct_info, other.struct_info)
+    if isinstance(one, MatchCast) and not same_info(one.struct_info, other.struct_info):
+        return False  # equal casts of equal values, of the same shape variables, check and define the same
     if a is b:
         return True
     said = zip(getattr(a, "sinfo_args", ()), getattr(b, "sinfo_args", ()))
