@@ -80,7 +80,8 @@ def with_shaken_constants(module: IRModule, rng: np.random.Generator, step: floa
         if not isinstance(node, Constant) or not node.data.dtype.is_float:
             return None
         values = node.data.numpy()
-        return node.with_fields(data=array((values * (1 + rng.uniform(-step, step, values.shape))).astype(values.dtype)))
+        near = values * (1 + rng.uniform(-step, step, values.shape))
+        return node.with_fields(data=array(near.astype(values.dtype)))
 
     return module.with_functions({gv: rewrite(function, shaken) for gv, function in module.functions.items()})
 
