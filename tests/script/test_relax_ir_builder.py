@@ -14,6 +14,9 @@ from baton.script.ir_builder import IRBuilder
 from baton.script.ir_builder import ir as I
 from baton.script.ir_builder import relax as R
 from baton.script.ir_builder import tir as T
+from baton.script.ir_builder.ir import frame as ir_frame
+from baton.script.ir_builder.relax import frame as relax_frame
+from baton.script.ir_builder.tir import frame as tir_frame
 
 WHOLE = """
 @I.ir_module
@@ -155,10 +158,6 @@ def test_words_need_a_builder() -> None:
 
 
 def test_frames_are_of_the_classes_that_their_modules_name() -> None:
-    from baton.script.ir_builder.ir import frame as ir_frame
-    from baton.script.ir_builder.relax import frame as relax_frame
-    from baton.script.ir_builder.tir import frame as tir_frame
-
     with IRBuilder(), I.ir_module() as module, R.function() as function:
         R.func_name("main")
         c = R.arg("c", relax.TensorStructInfo((), "bool"))
