@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from baton._src.ir.module import IRModule
-from baton._src.support.diagnostics import Diagnostic, InternalError
 from baton._src.transform.context import PassContext, PassInfo
 from baton._src.transform.instruments import (
     PassInstrument,
@@ -17,7 +16,6 @@ from baton._src.transform.instruments import (
     PassTimingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
-    VerifyEach,
     pass_instrument,
 )
 from baton._src.transform.passes import Pass, Sequential
@@ -147,13 +145,3 @@ def test_printing_before_and_after() -> None:
         "# after Other",
         "# after Other",
     ]
-
-
-def test_verify_each_names_the_pass_that_broke_the_module() -> None:
-    def check(module: IRModule) -> list[Diagnostic]:
-        return [Diagnostic("test-marks", "two marks")] if module.attrs.get("marks", 0) > 1 else []
-
-    with PassContext(instruments=[VerifyEach(check)]), pytest.raises(InternalError) as caught:
-        Sequential([Mark(), Other()])(IRModule())
-    assert "after the pass Other" in str(caught.value)
-    assert "two marks" in str(caught.value)

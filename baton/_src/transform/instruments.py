@@ -1,4 +1,4 @@
-"""Watching passes: timing, printing, verifying. Names follow `tvm.ir.instrument`.
+"""Watching passes: timing, printing, dumping. Names follow `tvm.ir.instrument`.
 
 An instrument has five methods, all optional when made with `@pass_instrument` or by deriving from `PassInstrument`:
 `enter_pass_ctx()`, `exit_pass_ctx()`, `should_run(module, info) -> bool`, `run_before_pass(module, info)`,
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.support.dataclass import dataclass
-from baton._src.support.diagnostics import Diagnostic, InternalError, Severity
 from baton._src.transform.context import PassInfo
 
 
@@ -156,19 +155,3 @@ class DumpIR(PassInstrument):
         name = re.sub(r"[^\w.-]", "_", info.name)
         (self.folder / f"{self.counter:03d}_{name}.txt").write_text(f"{module!r}\n", encoding="utf-8")
         self.counter += 1
-
-
-class VerifyEach(PassInstrument):
-    """Checks the module after every pass; a finding means that the pass is broken (`InternalError`).
-
-    `check(module)` returns diagnostics: `relax.well_formed`, for instance.
-    """
-
-    def __init__(self, check: Callable[[IRModule], Sequence[Diagnostic]]) -> None:
-        self.check = check
-
-    def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
-        findings = [d for d in self.check(module) if d.severity is Severity.ERROR]
-        if findings:
-            listed = "\n".join(d.render() for d in findings)
-            raise InternalError(f"after the pass {info.name} the module is no longer well-formed:\n{listed}")

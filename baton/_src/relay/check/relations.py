@@ -53,7 +53,7 @@ class FunctionRelation:
 
 @dataclass(frozen=True)
 class OperatorRelation:
-    """The relation of an operator: its `OpDef` decides (see `solver.Solver.solve_operator`)."""
+    """The relation of an operator: its `OpDef` decides (see `operator_rule`)."""
 
     op: Op
 

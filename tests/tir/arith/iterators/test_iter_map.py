@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import operators as ops
-from baton._src.tir.arith.iterators.iter_map import invert, pieces_of
+from baton._src.tir.arith.iterators.iter_map import invert
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, SizeVar, Var
 from baton._src.tir.text.printer import node_text
@@ -62,16 +62,6 @@ def test_fusions_and_splits_are_inverted() -> None:
 def test_what_is_not_one_to_one_is_refused(indices: list[PrimExpr], extents: dict[str, Any]) -> None:
     """Guards gaps, overlaps, missing and doubled pieces, offsets."""
     assert invert(indices, [A, B][: len(indices)], domains(**extents)) is None
-
-
-def test_pieces_say_scale_and_extent() -> None:
-    """Guards the pieces of an index, slowest first, strided ones too."""
-    found = pieces_of(L * 16 + J * 2, domains(l=N, j=8, f=12))
-    assert found is not None
-    assert [(s.source, node_text(s.scale)) for s in found] == [(L, "T.int64(16)"), (J, "T.int64(2)")]
-    (piece,) = pieces_of(F % 4, domains(f=12)) or ()
-    assert node_text(piece.extent) == "T.int64(4)"
-    assert pieces_of(L * 5 + J, domains(l=N, j=8)) is None
 
 
 @settings(max_examples=60)

@@ -28,17 +28,9 @@ from baton._src.tir.expr import Var
 
 
 @dataclass(frozen=True, slots=True)
-class IterPiece:
+class _Piece:
     """The piece `(source // lower) % extent` of a loop, of which an index holds `scale` times the value."""
 
-    source: Var
-    lower: PrimExpr
-    extent: PrimExpr
-    scale: PrimExpr
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
     source: int
     lower: Poly
     extent: Poly
@@ -61,8 +53,8 @@ class _Map:
         for var, domain in domains.items():
             analyzer.bind(var, domain)
 
-    def pieces(self, index: PrimExpr, compact: bool = True) -> list[_Piece] | None:
-        """The pieces of an index: fastest first if they are to be compact, else as they come."""
+    def pieces(self, index: PrimExpr) -> list[_Piece] | None:
+        """The pieces that an index is the sum of, the fastest first; None if it is more than these."""
         if not self.starts_at_zero:
             return None
         form = canonical(self.ctx, index)
@@ -78,7 +70,7 @@ class _Map:
             found.append(_Piece(piece.source, piece.lower, piece.extent, scale))
         if form or any(self._names_loops(piece.scale) for piece in found):
             return None
-        return _compact(found, p.ONE) if compact else found
+        return _compact(found)
 
     def _names_loops(self, poly: Poly) -> bool:
         return any(self._piece(i) is not None for i in p.atoms_of(poly))
@@ -111,9 +103,10 @@ def _single_atom(poly: Poly) -> int | None:
     return None
 
 
-def _compact(pieces: list[_Piece], product: Poly) -> list[_Piece] | None:
-    """The pieces ordered so that each scale is the product of the extents before it, and `product`."""
+def _compact(pieces: list[_Piece]) -> list[_Piece] | None:
+    """The pieces ordered so that each scale is the product of the extents before it; None if some scale is another."""
     ordered: list[_Piece] = []
+    product = p.ONE
     rest = [piece for piece in pieces if piece.extent != p.ONE]
     while rest:
         following = next((piece for piece in rest if piece.scale == product), None)
@@ -123,32 +116,6 @@ def _compact(pieces: list[_Piece], product: Poly) -> list[_Piece] | None:
         ordered.append(following)
         product = p.multiply(product, following.extent)
     return ordered
-
-
-def pieces_of(
-    index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer | None = None
-) -> list[IterPiece] | None:
-    """The pieces of loops (which start at 0) that an index is the sum of, the slowest first, or None if it has others.
-
-    Scales are those of a compact index, all times one number.
-    """
-    question = _Map(domains, analyzer or Analyzer())
-    found = question.pieces(index, compact=False)
-    ordered = None if found is None else _compact(found, _least(found))
-    if ordered is None:
-        return None
-
-    def emit(poly: Poly) -> PrimExpr:
-        return question.ctx.atoms.emit(poly, index.dtype)
-
-    return [IterPiece(question.vars[o.source], emit(o.lower), emit(o.extent), emit(o.scale)) for o in reversed(ordered)]
-
-
-def _least(pieces: list[_Piece]) -> Poly:
-    """The scale that all others are products of, if any is: the least number, else one that has no loop above it."""
-    scales = [piece.scale for piece in pieces if piece.extent != p.ONE]
-    numbers = [s for s in scales if list(s) in ([()], [])]
-    return min(numbers, key=lambda s: s.get((), 0), default=scales[0] if scales else p.ONE)
 
 
 def invert(
