@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from keyword import kwlist
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SOURCE = ROOT / "baton" / "_src"
+PACKAGES = sorted(p.parent for p in SOURCE.rglob("__init__.py") if p.parent != SOURCE)
 LAYERS = {p.name for p in SOURCE.iterdir()}
 OF_USERS = {"script.py", "model.py"}
 """What readers' own files are called."""
@@ -66,6 +68,16 @@ def headings(page: Path) -> set[str]:
 def test_paths_in_sources(there: set[str]) -> None:
     sources = [p for top in ("baton", "bench", "examples", "tests") for p in (ROOT / top).rglob("*.py")]
     assert not {str(p): names for p in sources if (names := missing(p, there))}
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda p: p.relative_to(SOURCE).as_posix())
+def test_maps_of_folders(folder: Path) -> None:
+    """A folder's `__init__` maps it: a word it quotes is a file of the layer, or at least a word of the code there."""
+    text = (folder / "__init__.py").read_text("utf-8").split('"""')[1]
+    layer = SOURCE / folder.relative_to(SOURCE).parts[0]
+    code = " ".join(p.read_text("utf-8") for p in folder.glob("*.py") if p.name != "__init__.py")
+    known = {p.stem for p in layer.rglob("*")} | set(re.findall(r"\w+", code)) | set(kwlist)
+    assert not set(re.findall(r"`([a-z_]\w*)`", text)) - known
 
 
 def test_contracts_name_files_of_their_layers() -> None:

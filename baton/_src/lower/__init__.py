@@ -1,1 +1,6 @@
-"""Lowering: Relay to Relax, control flow to kernels, kernels to scheduled kernels, Relax to executables."""
+"""Lowering: `relay_to_relax/`; control flow to kernels, `native_control/`; kernels to scheduled ones,
+`kernel_schedules/`; Relax to executables, `relax_to_vm/`.
+
+Passes that choose for the schedules: `pack_weights`, `transform_weights`. `memory_plan` places intermediates in one
+arena, with symbolic sizes compared as polynomials (`size_polynomial`).
+"""

@@ -1,1 +1,7 @@
-"""Utilities for every layer, independent of the IR: spans, diagnostics, options, progress."""
+"""Utilities for every layer, independent of the IR.
+
+Errors: `diagnostics` and the `spans` they point at, `operator_errors`, `missing_name`, `damaged_files`. Programs:
+`dataclass`, `trampoline` (recursion without Python's stack), `graphs`, `remembered`, `unlisted`, `lazy` packages,
+`options`. Python in scripts: `python_in_scripts`, `python_operators`. Files: `cache_folder`, `file_digest`,
+`whole_file`, `shared_lines`, `source_fingerprint`. The machine and its user: `processors`, `progress`.
+"""

@@ -1,1 +1,4 @@
-"""The command line: `main` collects the commands, one file each; `console` is their terminal output."""
+"""The command line: `main` collects the verbs, one file each (`run`, `compile_`, `bench` with `benchmark/`, `tune`,
+`inspect_`, `replay`, `doctor`); `console` is their terminal output, `feeds`, `arrays` and `outputs` what they read and
+write.
+"""

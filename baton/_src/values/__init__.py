@@ -1,1 +1,6 @@
-"""Run-time values, independent of the IR: dtype, device, tensor, shape, prim value, ADT, closure, packed function."""
+"""Run-time values, independent of the IR, and what they are made from.
+
+Values: `tensor`, `shape`, `prim`, `adt`, `closure`, `packed_func`; `dtype`, `device`. From and to Python and others:
+`convert`, `dlpack`, `ffi` (apache-tvm-ffi), `tvm_format`, `reference_values`. Memory: `aligned`, `filled_tensor`,
+`own_tensors`, `transposed`. What numbers stand for: `meaning`, `string_table`, `text_patterns`, `whole_numbers`.
+"""

@@ -1,1 +1,6 @@
-"""What frameworks call to compile: `nn.Module.jit`, ONNX's `Backend`, `torch.compile`."""
+"""What frameworks call to compile: `nn_jit` for `nn.Module.jit` (bound by `nn_wiring`), `onnx_backend` for ONNX's
+`Backend`, `torch_dynamo` for `torch.compile`.
+
+`torch_graph` is one graph of `torch.compile`, compiled: `torch_draws` its random numbers, `torch_complex` its complex
+inputs, `torch_views` how its results lie in memory.
+"""

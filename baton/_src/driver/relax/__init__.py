@@ -1,1 +1,3 @@
-"""Build executables from Relax modules, and compile operators at run time."""
+"""Build executables from Relax modules (`build`): parameters bound (`params`), the passes chosen (`optimize`),
+signatures recorded (`signatures`). `operator_compiler` compiles at run time what had no known rank or dtype before.
+"""

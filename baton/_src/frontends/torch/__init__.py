@@ -3,6 +3,7 @@
 Every source becomes one kind of program, a `torch.export.ExportedProgram` without side effects: `programs` reads them.
 `importer` traverses it, `node` is the converters' view of a node, `table` lists the converters: those of tensors by
 subject in `operators`, those of neural networks in `layers`, of complex tensors in `complex`, of control flow in
-`control`. `relax_graph` and `relay_graph` are the entry points; `symbols`, `sizes` and `tensors` translate sizes,
-computations on them, dtypes and arrays.
+`control` and `scans`; `unsupported` is the error where there is none. `relax_graph` and `relay_graph` are the entry
+points. `symbols`, `demands`, `bounds`, `sizes`, `reals` and `truths` are what programs say of sizes and compute of
+them; `tensors` translates dtypes and arrays; `library` imports PyTorch, when needed.
 """

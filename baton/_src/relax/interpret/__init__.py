@@ -1,1 +1,3 @@
-"""Parts of the reference interpreter: its run-time values, structural checks, special operators."""
+"""Parts of the reference interpreter: the `environment` of a running function (and `mentioned_variables` of a closure),
+`named_functions`, `tail_calls`, structural `checks`, `operators` and `special` ones.
+"""

@@ -1,1 +1,3 @@
-"""The virtual machine: its API (`virtual_machine`), the bytecode interpreter (`engine`), and its `builtins`."""
+"""The virtual machine: its API (`virtual_machine`, as TVM's module: `machine_module`), the bytecode interpreter
+(`engine`) over prepared `machine_code`, `closure_info`, and the `builtins`.
+"""

@@ -1,1 +1,6 @@
-"""Convolutions: transposed, deformable, sparse, by Winograd's transforms, bit-serial; and their gradients."""
+"""Convolutions, and their gradients.
+
+Operators: `convolution`, `transpose`, `deformable`, `sparse`, `winograd`, `bitserial`, `weight_gradient`. Shared:
+`geometry`, `reference` over NumPy, `gradient`. Other ways to compute them: `depth_multiplier`, `turned_products`,
+`weight_gradient_planes`, `weight_gradient_products`.
+"""
