@@ -234,3 +234,21 @@ def test_constants_among_the_attributes_of_functions() -> None:
     x, held = var("x", shape=(2,)), Constant(array(np.ones(3, "f")))
     module = infer_type(IRModule({GlobalVar("f"): Function([x], x, attrs={"held": held})}))
     assert_structural_equal(parse(astext(module), CATALOGUE), module)
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+def test_attributes_of_modules() -> None:
+    """They were not printed, so what a text was read back as lost them."""
+    made = parse(
+        'attributes {\n  "a b" = 1,\n  "c" = {"d": ("e", 2f, None)}\n}\n'
+        "data T { C : () -> T }\ndef @main() { (C(), meta[relay.Constant][0]) }",
+        CATALOGUE,
+        metadata={"relay.Constant": [Constant(array(np.ones(2, "f")))]},
+    )
+    assert made.attrs == {"a b": 1, "c": {"d": ("e", 2.0, None)}}
+    made = made.with_attr("held", Constant(array(np.arange(3, dtype="f"))))
+    assert_structural_equal(parse(astext(made), CATALOGUE), made)
+    assert_structural_equal(parse('attributes {"a" = 1}', CATALOGUE), IRModule(attrs={"a": 1}))
+    for text in ('{"a" 1}', "{a = 1}", '{"a" = 1', '{"a" = 1, "a" = 2}'):
+        with pytest.raises(DiagnosticError, match=r"name of an attribute|names an attribute|attributes of a|twice"):
+            parse(f"attributes {text}\ndef @main() {{ 1 }}", CATALOGUE)

@@ -1,8 +1,9 @@
 """Relay text to a typed module: `parse`, and `parse_expr` for one expression.
 
-Reads seed 004's notation and version 0.0.5, the header optional (contradictions B-19). Definitions may come in any
-order: type names are gathered first, then constructors, then functions. A fault ends its definition and reading goes on
-with the next one, so a text shows several; only a text without faults is type-checked. Both are linear in the text.
+Reads seed 004's notation and version 0.0.5, the header optional (contradictions B-19); attributes of the module,
+`attributes { "name" = value, ... }`, come before everything else. Definitions may come in any order: type names are
+gathered first, then constructors, then functions. A fault ends its definition and reading goes on with the next one, so
+a text shows several; only a text without faults is type-checked. Both are linear in the text.
 
     parse("def @f(%x: int32) { %x + 1 }", CATALOGUE)["f"]
     parse_expr("%a + 1", CATALOGUE, variables={"a": a})
@@ -20,6 +21,7 @@ from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.infer_type import Relations
 from baton._src.relay.check.relations import STANDARD_RELATIONS
 from baton._src.relay.nodes import Function, Var
+from baton._src.relay.text.attribute_reader import AttributeReader
 from baton._src.relay.text.cursor import MAX_ERRORS, Cursor, SyntaxFault
 from baton._src.relay.text.elaborate import elaborate_expr, elaborate_module
 from baton._src.relay.text.expression_reader import ExpressionReader
@@ -102,6 +104,7 @@ class ModuleReader:
         self._base = module if module is not None else IRModule()
         self._functions: dict[GlobalVar, Function] = {}
         self._definitions: dict[GlobalTypeVar, TypeData] = {}
+        self._attrs: dict[str, Any] = {}
         self._import(self._base)
 
     def _import(self, module: IRModule) -> None:
@@ -117,6 +120,7 @@ class ModuleReader:
     def module(self) -> IRModule:
         cursor = self._cursor
         self._header()
+        self._attributes()
         body = cursor.index
         if not self._at_definition():
             return self._expression_module()
@@ -127,7 +131,7 @@ class ModuleReader:
         self._complain()
         functions = {**self._base.functions, **self._functions}
         types = {**self._base.type_definitions, **self._definitions}
-        return IRModule(functions, types, self._base.attrs, self._base.global_infos)
+        return IRModule(functions, types, self._module_attributes(), self._base.global_infos)
 
     def expr(self, variables: Mapping[str, Var]) -> Any:
         """The text as one expression."""
@@ -145,11 +149,12 @@ class ModuleReader:
         return found
 
     def _expression_module(self) -> IRModule:
+        base = self._base.with_fields(attrs=self._module_attributes())
         if self._cursor.token.kind in (Kind.END, Kind.METADATA) and not self._cursor.errors:
-            return self._base
+            return base
         found = self.expr({})
         main = found if isinstance(found, Function) else Function((), found, span=found.span)
-        return self._base.with_functions({**self._base.functions, self._names.global_var("main"): main})
+        return base.with_functions({**base.functions, self._names.global_var("main"): main})
 
     def _complain(self) -> None:
         errors = self._cursor.errors
@@ -172,6 +177,30 @@ class ModuleReader:
             cursor.expect("]", "after the version")
         except SyntaxFault:
             cursor.skip_to_definition()
+
+    def _attributes(self) -> None:
+        """`attributes {"name" = value, ...}`: those of the module."""
+        cursor = self._cursor
+        if not (cursor.at("attributes") and cursor.peek().text == "{"):
+            return
+        reader = AttributeReader(cursor, self._metadata)
+        try:
+            cursor.next()
+            cursor.next()
+            while not cursor.at("}"):
+                name = cursor.expect_kind(Kind.STRING, "that names an attribute")
+                if name.text in self._attrs:
+                    cursor.error(f"{name.text} is given twice", cursor.span_of(name), "leave one out")
+                cursor.expect("=", "after the name of an attribute")
+                self._attrs[name.text] = reader.value()
+                if not cursor.accept(","):
+                    break
+            cursor.expect("}", "after the attributes of a module")
+        except SyntaxFault:
+            cursor.skip_to_definition()
+
+    def _module_attributes(self) -> dict[str, Any]:
+        return {**self._base.attrs, **self._attrs}
 
     def _at_definition(self) -> bool:
         token = self._cursor.token

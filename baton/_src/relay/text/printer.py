@@ -7,7 +7,8 @@
 The form is TVM's (v0.19). Graphs print one expression per line as `%0`, `%1`, ..., numbered as they are first read;
 variables, constants and what a block ends in stay in place, lets stay lets. Comments give types once they are known,
 and the places of expressions that were read from a text. Inferred types are written out where they can be read again.
-What 0.0.5 has no words for (kinds of type parameters, `where`, type arguments) prints in seed 004's notation. Nested
+What 0.0.5 has no words for (kinds of type parameters, `where`, type arguments) prints in seed 004's notation, the
+attributes of a module as `attributes { "name" = value, }`. Nested
 blocks are tasks and graphs are walked with a stack, so programs may be as deep and long as memory allows.
 """
 
@@ -20,6 +21,7 @@ from baton._src.ir.types import Type, TypeData
 from baton._src.relay.check.show import show_type
 from baton._src.relay.nodes import Clause, Function, Pattern
 from baton._src.relay.text.expression_printer import INDENT, Annotate, ExpressionPrinter
+from baton._src.relay.text.literals import show_value
 from baton._src.relay.text.unique_names import global_name
 from baton._src.support.trampoline import run
 
@@ -59,8 +61,11 @@ class _Printer(ExpressionPrinter):
     """A whole text: definitions of types and functions, in the order of their names."""
 
     def module(self, module: IRModule) -> list[str]:
-        """Types, then functions, each in the order of their names."""
+        """Attributes, types, then functions, each in the order of their names."""
         lines: list[str] = []
+        if module.attrs:
+            shown = [f"{INDENT}{show_value(k)} = {self._attribute(v)}," for k, v in sorted(module.attrs.items())]
+            lines += ["attributes {", *shown, "}", ""]
         self.types.declared = module.type_definitions
         for data in sorted(module.type_definitions.values(), key=lambda d: d.header.name_hint):
             lines += [self.data(data), ""]
