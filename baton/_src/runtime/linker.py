@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from baton._src.support.diagnostics import InternalError
+from baton._src.support.once import once
 
 _link_lock = threading.Lock()
 _library_numbers = itertools.count()
@@ -28,7 +29,7 @@ def initialize_llvm() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@cache
+@once
 def _jit() -> Any:
     """Libraries live in dynamic libraries of their own inside it.
 

@@ -271,14 +271,12 @@ def test_the_builder_refuses_what_is_no_register_and_jumps_away(emit: Callable[[
 
 
 def test_copies_are_the_same_and_pickles_are_refused() -> None:
-    """Guards pools of processes and copies of what holds a library: errors of local functions and of ctypes."""
+    """Guards pools of processes: errors of local functions."""
     executable = sample()
     assert copy.copy(executable) is executable
     assert copy.deepcopy([executable]) == [executable]
     with pytest.raises(DiagnosticError, match=r"module-pickle(.|\n)*load_module\(path\)"):
         executable.__reduce__()
-    with pytest.raises(DiagnosticError, match="module-copy"):
-        copy.deepcopy(VirtualMachine(executable).module)
 
 
 def test_an_executable_shows_what_can_be_called() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import numpy as np
 import pytest
 
+from baton._src.driver.relax.build import relax_build
+from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.executable.bytecode import Goto, If
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
@@ -16,6 +21,14 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
+
+SOFTMAX = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        return R.nn.softmax(x)
+"""
 
 
 def table(**functions: object) -> FunctionTable:
@@ -224,6 +237,26 @@ def test_outputs_before_a_run() -> None:
         vm.invoke_stateful("f")
     with pytest.raises(DiagnosticError, match="no \\(further\\) argument 'nope'"):
         vm.set_input("f", arg0=1, nope=2)
+
+
+def test_copies_have_inputs_and_outputs_of_their_own() -> None:
+    """Guards copies of what holds a machine, once it has run machine code: errors of ctypes."""
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    machine = VirtualMachine(relax_build(from_source(SOFTMAX)))
+    expected = machine["main"](x).numpy()
+    machine.set_input("main", NDArray(x.copy()))
+    machine.invoke_stateful("main")
+    together: list[Any] = [machine["main"], machine, machine.module]
+    function, copied, module = copy.deepcopy(together)
+    assert module["get_output"]("main").same_as(copied.get_outputs("main"))  # what belongs together stays so
+    machine.get_outputs("main").data[:] = 0
+    np.testing.assert_array_equal(copied.get_outputs("main").numpy(), expected)
+    np.testing.assert_array_equal(function(x).numpy(), expected)
+    copied.set_input("main", np.zeros((1, 3), "float32"))
+    copied.invoke_stateful("main")
+    machine.invoke_stateful("main")
+    np.testing.assert_array_equal(machine.get_outputs("main").numpy(), expected)
+    assert copied.get_outputs("main").shape == (1, 3)
 
 
 @pytest.mark.rule("RELAX-VM-5")

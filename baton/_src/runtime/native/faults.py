@@ -12,10 +12,10 @@ import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from baton._src.runtime.thread_pool.threads import thread_pool
+from baton._src.support.once import once
 
 WORDS = 8
 FAULT_SYMBOL = "baton_fault_cell"
@@ -32,7 +32,7 @@ class _Cell(threading.local):
         self.words: Any = (ctypes.c_int64 * WORDS).from_address(_find(fault_entry())())
 
 
-@cache
+@once
 def _cell() -> _Cell:
     """The cell, created with the first call: it needs the thread pool's library."""
     return _Cell()

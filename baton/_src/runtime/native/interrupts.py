@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from baton._src.runtime.linker import link, process_symbol
+from baton._src.support.once import once
 
 POLL_SYMBOL = "baton_poll"
 POLL_WORDS = 4
@@ -130,7 +131,7 @@ define i64 @baton_poll(ptr %words) {
 """
 
 
-@cache
+@once
 def _library() -> Any:
     """`baton_poll` and the cell for exceptions. Without CPython's interface, or a clock, it never runs handlers."""
     exports = (POLL_SYMBOL, "baton_noted")

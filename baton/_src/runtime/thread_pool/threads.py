@@ -25,6 +25,7 @@ from baton._src.runtime.processor import physical_cores
 from baton._src.runtime.thread_pool.pool_ir import pool_ir
 from baton._src.runtime.thread_pool.system_ir import System
 from baton._src.support.diagnostics import InternalError, fail
+from baton._src.support.once import once
 
 WORKSPACE_SYMBOLS = ("baton_workspace", "baton_workspace_end")
 _FUNCTIONS = (
@@ -164,7 +165,7 @@ class ThreadPool:
         self._reset()
 
 
-@cache
+@once
 def thread_pool() -> ThreadPool:
     """The process's pool, made on first use, with no workers yet."""
     return ThreadPool()

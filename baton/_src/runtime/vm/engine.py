@@ -64,6 +64,12 @@ class Engine:
         self._codes: dict[int, Code] = {}
         self._hosts: dict[int, Callable[..., Any]] = {}
 
+    def __deepcopy__(self, memo: Any) -> Engine:
+        """Another one for the same program; addresses of machine code are no values to copy."""
+        made = memo[id(self)] = Engine(self.executable, self.functions)
+        made.instrument, made.kernel_hook = self.instrument, self._kernel_hook
+        return made
+
     @property
     def kernel_hook(self) -> KernelHook | None:
         """Called around each kernel of native functions; without a hook these run as a whole."""

@@ -8,7 +8,8 @@ machine["main"](x)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn
+from copy import deepcopy
+from typing import Any, ClassVar
 
 from baton._src.runtime.module_face import ModuleFace
 from baton._src.support.diagnostics import fail
@@ -41,9 +42,10 @@ class MachineModule(ModuleFace):
     def imported_modules(self) -> Sequence[ModuleFace]:
         return self._imports
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        help = 'make another machine of the library: library["vm_load_executable"]()'
-        raise fail("module-copy", "a machine, which keeps inputs and outputs, cannot be copied", help=help)
+    def __deepcopy__(self, memo: Any) -> MachineModule:
+        """That of another machine of the same program, which has copies of the inputs and outputs."""
+        own = (self._functions, self._program_function, self.time_evaluator)
+        return MachineModule(*deepcopy(own, memo), self._imports)
 
     def __getitem__(self, name: str) -> Function:
         return self._functions.get(name) or self._program_function(name)
