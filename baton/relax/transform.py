@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names(
             "passes.relax.operators.decompose_ops", "DecomposeOps DecomposeOpsForInference DecomposeOpsForTraining"
         ),
+        **names("passes.relax.bindings.dissolve_marks", "DissolveMarks"),
         **names("passes.relax.bindings.eliminate_common_subexpr", "EliminateCommonSubexpr MergeEqualBindings"),
         **names("passes.relax.operators.append_in_place", "AppendInPlace"),
         **names("passes.relax.operators.count_results", "CountResults"),

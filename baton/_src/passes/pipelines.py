@@ -17,6 +17,7 @@ from baton._src.passes.relax.bindings.call_closures import CallClosures
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.dissolve_marks import DissolveMarks
 from baton._src.passes.relax.bindings.eliminate_common_subexpr import MergeEqualBindings
 from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
@@ -90,6 +91,7 @@ def simplify() -> Pipeline:
         SampledChannelsLast(),  # of such images, too: those in blocks have their channels side by side
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply
+        DissolveMarks(),  # which kept apart what a gradient computes again
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
         FuseTransposeMatmul(most_rows=256),  # what is transposed by now is not constant; attention moves keys itself
         AppendInPlace(),  # concatenations of loops, while they are operators

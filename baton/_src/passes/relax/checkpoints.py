@@ -3,10 +3,13 @@
     xs = R.grad.start_checkpoint(x)         (x stays)
     a = R.sin(xs)                           ...
     b = R.sin(a)                            gradient of y
-    y = R.grad.end_checkpoint(b)            a_cp = R.sin(x);  gradient of b by a_cp;  gradient of a by x
+    y = R.grad.end_checkpoint(b)            x_start = R.grad.start_checkpoint(x)
+                                            a_cp = R.sin(x_start);  gradient of b by a_cp;  gradient of a by x_start
 
 Between the marks, nothing stays but what a section starts from; elsewhere everything does. A value stays where all that
-it is computed from stays, or ends a section; a match_cast always does. The marks go from the adjoint.
+it is computed from stays, or ends a section; a match_cast always does. The marks go from the forward part. In the
+backward part one stays at the start of each section: without it, what is computed again equals what was computed
+before, and whatever merges equal bindings would undo the pass (`DissolveMarks` removes it behind such passes).
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 from baton._src.analysis.bindings import body_bindings
 from baton._src.ir.expr import Op
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.ops.call_maker import Maker
 from baton._src.passes.relax.te_gradients import without_te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, MatchCast, Var
@@ -28,31 +32,36 @@ def is_mark(value: Any) -> bool:
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in (_START, _END)
 
 
-def passing_values(function: Function) -> set[Var]:
-    """The variables of the function whose values need not stay."""
+def sections(function: Function) -> tuple[set[Any], set[Any]]:
+    """The variables of the function whose values need not stay, and those that sections start from."""
     staying: set[Var] = set(function.params)
     marked: dict[Any, Any] = {}
     """What each mark stands for."""
     passing: set[Var] = set()
+    starts: set[Any] = set()
     for binding in body_bindings(function):
         var, value = binding.var, binding.value
         if is_mark(value):
             marked[var] = source = marked.get(value.args[0], value.args[0])
             ends = value.op.name == _END
             staying.add(var if ends else source)
-            passing.discard(source if not ends else var)
+            if not ends:
+                passing.discard(source)
+                starts.add(source)
         elif isinstance(binding, MatchCast) or all(v in staying for v in post_order(value) if isinstance(v, Var)):
             staying.add(var)
         else:
             passing.add(var)
-    return passing
+    return passing, starts
 
 
 class Recomputation:
     """Computes values again: each once, when it is first needed."""
 
-    def __init__(self, builder: BlockBuilder, values: dict[Var, Any], passing: set[Var]) -> None:
-        self.builder, self.values, self.passing = builder, values, passing
+    def __init__(
+        self, builder: BlockBuilder, make: Maker, values: dict[Var, Any], passing: set[Any], starts: set[Any]
+    ) -> None:
+        self.builder, self.make, self.values, self.passing, self.starts = builder, make, values, passing, starts
         self.again: dict[Any, Any] = {}
 
     def var(self, var: Var) -> Any:
@@ -68,10 +77,18 @@ class Recomputation:
             if needed:
                 todo += needed
             else:
+                self._start(value)
                 self.again[todo.pop()] = self.builder.emit(
                     without_te_gradient(self._changed(value)), f"{current.name_hint}_cp"
                 )
         return self.again.get(var, var)
+
+    def _start(self, value: Any) -> None:
+        """Mark what a section starts from, where `value` is the first that is computed of it."""
+        for source in post_order(value):
+            if source in self.starts and source not in self.again:
+                mark = self.make.op("grad.start_checkpoint", source)
+                self.again[source] = self.builder.emit(mark, f"{source.name_hint}_start")
 
     def call(self, var: Var, call: Call) -> tuple[Any, Any]:
         """`var`, to which `call` is bound, and `call`, as the backward part sees them."""

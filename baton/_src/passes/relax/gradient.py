@@ -31,7 +31,7 @@ from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
-from baton._src.passes.relax.checkpoints import Recomputation, is_mark, passing_values
+from baton._src.passes.relax.checkpoints import Recomputation, is_mark, sections
 from baton._src.passes.relax.te_gradients import (
     has_te_gradient,
     operator_gradient,
@@ -142,8 +142,8 @@ class _Reverse:
     def run(self, wanted: Sequence[Var]) -> Any:
         """(the result, (a gradient for each of `wanted`, ...))"""
         result = self._forward()
-        passing = {self.renamed[v] for v in passing_values(self.function)}
-        self.recomputed = Recomputation(self.builder, self.values, passing)
+        passing, starts = ({self.renamed.get(v, v) for v in found} for found in sections(self.function))
+        self.recomputed = Recomputation(self.builder, self.make, self.values, passing, starts)
         target = self._target(result)
         own = [self.renamed.get(v, v) for v in wanted]
         self._mark(own)
