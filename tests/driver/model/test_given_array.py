@@ -109,3 +109,10 @@ def test_copies_share_the_code_and_pickles_are_refused(floats: Model) -> None:
         assert again(GIVEN)[0].tolist() == [2, 4, 6]
     with pytest.raises(DiagnosticError, match=r"baton.load\(path\)"):
         floats.__reduce__()
+
+
+@pytest.mark.parametrize("given", [np.array(["a", "b", "c"]), np.array([1j, 2j, 3j]), np.array([None, 1, 2])])
+def test_an_array_that_is_no_tensor_is_told_with_the_name_of_the_input(floats: Model, given: Any) -> None:
+    """Of a model with dozens of inputs one must know which."""
+    with pytest.raises(DiagnosticError, match="is not a tensor\n  while reading input x"):
+        floats.run({"x": given})

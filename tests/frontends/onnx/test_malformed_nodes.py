@@ -51,6 +51,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("RandomNormal", [], [("x", (3,))], {"shape": [-1, 2]}, r"it is to have the shape \[-1, 2\]"),
     ("Range", ["x", "x", "no"], [("x", ((), WHOLE)), ("no", np.zeros(0, int))], {}, "input 2 is int64 .0,., it must"),
     ("Range", ["x", "two", "x"], [("x", ((), WHOLE)), ("two", ((2,), WHOLE))], {}, "input 1 is int64 .2,., it must"),
+    ("Split", ["x", "no"], [("x", (4,)), ("no", np.zeros(0, int))], {}, "its split names no parts"),
     ("Trilu", ["x", "k"], [("x", (3, 3)), ("k", np.array([1, 2]))], {}, "input 1 is int64 .2,., it must be one number"),
     ("ConstantOfShape", ["x"], [("x", ((2,), WHOLE))], {"value": weight("", np.zeros(2))}, "its value has 2 elements"),
     ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the"),

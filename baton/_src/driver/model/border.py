@@ -109,7 +109,8 @@ def _shown(meaning: Meaning, left: Iterator[AnyArray], strings: StringTable) -> 
 def border_of(
     facts: Mapping[str, Any], function: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
 ) -> Border | None:
-    """The border of a public function; None if all its inputs and outputs are tensors."""
-    if all(spec.meaning == PLAIN for spec in (*inputs, *outputs)):
+    """The border of a public function; None if all its inputs and outputs are tensors and it has no strings inside."""
+    strings = facts.get("signatures", {}).get(function, {}).get("strings")
+    if strings is None and all(spec.meaning == PLAIN for spec in (*inputs, *outputs)):
         return None
-    return Border(facts["signatures"][function].get("strings", ()), inputs, outputs)
+    return Border(strings or (), inputs, outputs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.convert import contiguous, from_host, is_extended
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
@@ -22,15 +22,18 @@ def given_array(given: Any, name: str, dtype: DataType) -> AnyArray:
     Raises `DiagnosticError`: `value-mismatch` (no array, or numbers that `dtype` would cut off), `tensor-dtype`,
     `tensor-dlpack`.
     """
-    if type(given) is np.ndarray:
-        return contiguous(given)
-    value = from_host(given)
+    try:
+        value = contiguous(given) if type(given) is np.ndarray else from_host(given)
+    except DiagnosticError as error:
+        raise DiagnosticError([d.within(f"while reading input {name}") for d in error.diagnostics]) from error
+    if type(value) is np.ndarray:
+        return value
     if isinstance(value, NDArray):
         return value.data
     if isinstance(given, (int, float, bool, list, tuple)):
         return _of_numbers(given, name, dtype)
     if isinstance(given, (memoryview, array)) or any(hasattr(given, method) for method in _READ_BY_NUMPY):
-        return contiguous(_read(given, None, name))
+        return given_array(_read(given, None, name), name, dtype)
     raise fail("value-mismatch", f"input {name}: a {type(given).__name__} is not an array")
 
 

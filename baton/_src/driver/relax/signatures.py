@@ -26,7 +26,7 @@ def signature_facts(module: IRModule) -> dict[str, Any]:
         var.name_hint: {
             "inputs": _with_meanings(function, "input_meanings", _inputs(function)),
             "outputs": _with_meanings(function, "output_meanings", _outputs(function)),
-            "strings": [str(t) for t in function.attrs.get("strings") or ()],
+            **({"strings": list(map(str, function.attrs["strings"]))} if "strings" in function.attrs else {}),
         }
         for var, function in module.functions.items()
         if isinstance(function, Function) and "global_symbol" in function.attrs

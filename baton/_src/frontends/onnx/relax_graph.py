@@ -58,7 +58,7 @@ def from_onnx(
     main = module.get_global_var("main")
     function = module[main].with_attr("output_names", tuple(name for name, _ in outputs))
     meanings = [tuple(_meaning(v) for _, v in values) for values in (inputs, outputs)]
-    if strings is not None and {*meanings[0], *meanings[1]} != {PLAIN}:
+    if strings is not None and (strings.used or {*meanings[0], *meanings[1]} != {PLAIN}):
         function = function.with_attr("strings", tuple(strings.numbers))
         function = function.with_attr("input_meanings", meanings[0]).with_attr("output_meanings", meanings[1])
     if keep_params_in_input:

@@ -38,13 +38,18 @@ _ALIKE = {"Concat": 0, "Equal": 0, "Where": 1}
 
 
 class ModelStrings:
-    """The strings of a model, numbered in the order of their first use."""
+    """The strings of a model, numbered in the order of their first use.
+
+    `used` says whether a run of the model needs them: it has some, or makes some by itself.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
+        self.used = False
 
     def numbered(self, content: Any) -> AnyArray:
         """The numbers of an array (or a list) of strings."""
+        self.used = True
         array = np.asarray(content, dtype=object)
         found = [self.numbers.setdefault(str(string), len(self.numbers)) for string in array.reshape(-1)]
         return np.array(found, np.int64).reshape(array.shape)

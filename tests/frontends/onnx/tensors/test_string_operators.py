@@ -196,3 +196,21 @@ def test_special_numbers_in_strings() -> None:
 def test_numbers_as_strings(given: Any) -> None:
     model = model_of([node("Cast", to=TEXT)], helper.np_dtype_to_tensor_dtype(given.dtype))
     assert_as_onnxruntime(model, given, given[:1])
+
+
+def test_strings_that_stay_inside() -> None:
+    """Neither an input nor an output has strings: a run had none to look them up in."""
+    match = helper.make_node("RegexFullMatch", ["s"], ["y"], pattern="1.*")
+    made = helper.make_node("Cast", ["x"], ["s"], to=TEXT)
+    assert_as_onnxruntime(model_of([made, match], INT), np.array([1, 2, 13]))
+    words = helper.make_node("Constant", [], ["s"], value_strings=["12", "2"])
+    (found,) = baton.compile(model_of([words, match], INT), num_threads=1).run({"x": np.array([1])})
+    assert found.tolist() == [True, False]
+
+
+def test_strings_whose_shapes_do_not_broadcast() -> None:
+    words = helper.make_node("Constant", [], ["s"], value_strings=["p", "q"])
+    joined = helper.make_node("StringConcat", ["x", "s"], ["y"])
+    program = baton.compile(model_of([words, joined], TEXT), num_threads=1)
+    with pytest.raises(baton.DiagnosticError, match=r"shape \(3,\) cannot be joined with strings of shape \(2,\)"):
+        program.run({"x": strings("a", "b", "c")})

@@ -35,6 +35,8 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     lengths: list[Dim]
     if "split" in node.attributes or node.optional(1) is not None:
         lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
+        if not lengths:
+            node.fail("its split names no parts", help="give the length of each part")
         if total is not None:
             x = in_parts(node, x, axis, lengths)
     else:

@@ -20,6 +20,8 @@ def _operand(node: OnnxNode, index: int = 0) -> Value:
 
 
 def _call(node: OnnxNode, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
+    if node.known_strings is not None:
+        node.known_strings.used = True
     return node.graph.packed(f"vm.builtin.strings.{name}", *operands, results=results)
 
 

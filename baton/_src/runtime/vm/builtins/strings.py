@@ -33,7 +33,12 @@ def _each(function: Callable[[str], Any], x: NDArray, dtype: Any) -> NDArray:
 
 def join(a: NDArray, b: NDArray) -> NDArray:
     """One string behind the other, broadcast."""
-    return _numbers(np.asarray(np.add(_strings(a), _strings(b)), dtype=object))
+    try:
+        joined = np.add(_strings(a), _strings(b))
+    except ValueError:
+        told = f"strings of shape {a.shape} cannot be joined with strings of shape {b.shape}"
+        raise fail("value-mismatch", told, help="shapes broadcast as NumPy's do") from None
+    return _numbers(np.asarray(joined, dtype=object))
 
 
 def match(x: NDArray, pattern: str) -> NDArray:
