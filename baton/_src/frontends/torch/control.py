@@ -12,7 +12,7 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair, Part
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.truths import Truth
+from baton._src.frontends.torch.sym_bools import SymBool
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, INT64
@@ -27,7 +27,7 @@ _MOST_STEPS = 1024
 def conditional(
     node: AtenNode, predicate: Any, then: Region, otherwise: Region, operands: Sequence[Any] = ()
 ) -> tuple[Tensor, ...]:
-    if isinstance(predicate, Truth):
+    if isinstance(predicate, SymBool):
         predicate = predicate.value(node.graph)
     if not isinstance(predicate, Value):
         node.fail("the condition is not a tensor", help="test known sizes in Python:  if x.shape[0] > 2: ...")

@@ -16,16 +16,16 @@ from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
 from baton._src.frontends.torch.control import CONTROL
-from baton._src.frontends.torch.demands import Demand, demands
+from baton._src.frontends.torch.guards import Guard, guards
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.programs.program import Program, name_of, source_of
-from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.sizes import SIZES
+from baton._src.frontends.torch.sym_bools import SymBool
+from baton._src.frontends.torch.sym_floats import SymFloat
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
 from baton._src.frontends.torch.tensors import array_of, dtype_of
-from baton._src.frontends.torch.truths import Truth
 from baton._src.frontends.torch.unsupported import unsupported
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, TensorInfo
@@ -108,27 +108,27 @@ class Importer:
             self.builder.hint = node.name
             dims = tuple(self.symbols.dim(d) for d in node.meta["val"].shape)
             self.values[node.name] = self.builder.of_shape(self.values[node.name], dims)
-        for demand in (*self._multiples(measured), *demands(self.program, self.symbols)):
-            self._demand(demand)
+        for guard in (*self._multiples(measured), *guards(self.program, self.symbols)):
+            self._check_guard(guard)
 
-    def _multiples(self, measured: Sequence[Any]) -> Iterator[Demand]:
+    def _multiples(self, measured: Sequence[Any]) -> Iterator[Guard]:
         """That nothing remains where a symbol is what is left of a size by division."""
         for node in measured:
             for axis, size in enumerate(node.meta["val"].shape):
                 if not isinstance(size, int) and not size.node.expr.is_Symbol:
-                    yield Demand(node, axis, self.symbols.dim(size), f"{size.node.expr} with a whole number")
+                    yield Guard(node, axis, self.symbols.dim(size), f"{size.node.expr} with a whole number")
 
-    def _demand(self, demand: Demand) -> None:
-        g, value = self.builder, self.values[demand.node.name]
-        g.hint, dims, axis = demand.node.name, value.shape or (), demand.axis
-        told = f"axis {axis} of input {self.names[demand.node.name]!r}, for which the program has {demand.told}"
-        if isinstance(demand.size, Truth):
-            g.demand(demand.size.value(g), told)
+    def _check_guard(self, guard: Guard) -> None:
+        g, value = self.builder, self.values[guard.node.name]
+        g.hint, dims, axis = guard.node.name, value.shape or (), guard.axis
+        told = f"axis {axis} of input {self.names[guard.node.name]!r}, for which the program has {guard.told}"
+        if isinstance(guard.size, SymBool):
+            g.demand(guard.size.value(g), told)
             return
         if g.language.name == "relax":
-            g.of_shape(value, (*dims[:axis], demand.size, *dims[axis + 1 :]))  # checked, and nothing else
+            g.of_shape(value, (*dims[:axis], guard.size, *dims[axis + 1 :]))  # checked, and nothing else
             return
-        g.demand(g.call("equal", g.dims(dims[axis]), g.dims(demand.size)), told)
+        g.demand(g.call("equal", g.dims(dims[axis]), g.dims(guard.size)), told)
 
     def _input_info(self, node: Any, measured: Mapping[int, Dim]) -> TensorInfo:
         found = node.meta["val"]
@@ -166,7 +166,7 @@ class Importer:
             return self.builder.constant(found)
         if isinstance(found, (int, PrimExpr)):
             return self.builder.dims(found)
-        if isinstance(found, Real):
+        if isinstance(found, SymFloat):
             return found.value(self.builder)
         if isinstance(found, Pair):
             help = "return torch.view_as_real(...) of it"

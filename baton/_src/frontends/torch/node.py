@@ -11,7 +11,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.reals import Real
+from baton._src.frontends.torch.sym_floats import SymFloat
 from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
@@ -19,7 +19,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.dtype import FLOAT32, DataType
 
-Scalar = int | float | bool | PrimExpr | Real
+Scalar = int | float | bool | PrimExpr | SymFloat
 """A number of the program, a size in a computation, or a value computed from one."""
 
 
@@ -63,7 +63,7 @@ class AtenNode:
             return self.graph.cast(operand, dtype)
         if isinstance(operand, PrimExpr):
             return self.graph.cast(self.graph.dims(operand), dtype)
-        if isinstance(operand, Real):
+        if isinstance(operand, SymFloat):
             return self.graph.cast(operand.value(self.graph), dtype)
         if isinstance(operand, complex):
             self.fail(f"{operand} is complex, where a real number is expected")
@@ -127,7 +127,7 @@ def _is_held(operand: Value | Scalar, dtype: DataType) -> bool:
     """Whether a dtype of 16 bits rounds an operand, and does not make it infinite or nothing."""
     if isinstance(operand, Value):
         return bool(operand.rank) or not operand.dtype.is_float or operand.dtype.bits <= 16
-    if isinstance(operand, (PrimExpr, Real)):
+    if isinstance(operand, (PrimExpr, SymFloat)):
         return False
     kept = float(np.asarray(operand).astype(dtype.numpy))
     return kept == operand or abs(kept - operand) <= abs(operand) / 256 or operand != operand
@@ -138,7 +138,7 @@ def _sample(operand: Value | Scalar) -> Any:
     if isinstance(operand, Value):
         torch = torch_library()
         return torch.empty((1,) * max(operand.rank, 0), dtype=getattr(torch, str(operand.dtype)), device="meta")
-    if isinstance(operand, Real):
+    if isinstance(operand, SymFloat):
         return 1.0
     return 1 if isinstance(operand, PrimExpr) else operand
 

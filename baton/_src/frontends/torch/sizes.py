@@ -8,8 +8,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from baton._src.frontends.torch.reals import (
-    Real,
+from baton._src.frontends.torch.sym_bools import chosen, comparison
+from baton._src.frontends.torch.sym_floats import (
+    SymFloat,
     arithmetic,
     as_float,
     ceiled,
@@ -21,7 +22,6 @@ from baton._src.frontends.torch.reals import (
     power,
     truncated,
 )
-from baton._src.frontends.torch.truths import asked, chosen
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir.operators import floordiv, floormod
@@ -33,7 +33,7 @@ def _either(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable
     """`plain` on numbers, `symbolic` if one operand is an expression."""
 
     def compute(*operands: Any) -> Any:
-        if any(is_open(o) for o in operands) and any(isinstance(o, (Real, float)) for o in operands):
+        if any(is_open(o) for o in operands) and any(isinstance(o, (SymFloat, float)) for o in operands):
             _undecided("whole quotient, rest, minimum or maximum")(*operands)
         return symbolic(*operands) if any(isinstance(o, PrimExpr) for o in operands) else plain(*operands)
 
@@ -64,20 +64,20 @@ SIZES: dict[str, Callable[..., Any]] = {
     "_operator.add": _add,
     "_operator.sub": arithmetic("subtract", operator.sub),
     "_operator.mul": multiplied,
-    "_operator.neg": lambda a: Real("negative", a) if isinstance(a, Real) else 0 - a,
+    "_operator.neg": lambda a: SymFloat("negative", a) if isinstance(a, SymFloat) else 0 - a,
     "_operator.floordiv": _either(operator.floordiv, floordiv),
     "_operator.mod": _either(operator.mod, floormod),
     "_operator.pow": power,
     "_operator.truediv": divided,
-    "_operator.ge": asked("greater_equal", operator.ge),
-    "_operator.gt": asked("greater", operator.gt),
-    "_operator.le": asked("less_equal", operator.le),
-    "_operator.lt": asked("less", operator.lt),
-    "_operator.eq": asked("equal", operator.eq),
-    "_operator.ne": asked("not_equal", operator.ne),
-    "_operator.and_": asked("logical_and", operator.and_),
-    "_operator.or_": asked("logical_or", operator.or_),
-    "torch.sym_not": asked("logical_not", operator.not_),
+    "_operator.ge": comparison("greater_equal", operator.ge),
+    "_operator.gt": comparison("greater", operator.gt),
+    "_operator.le": comparison("less_equal", operator.le),
+    "_operator.lt": comparison("less", operator.lt),
+    "_operator.eq": comparison("equal", operator.eq),
+    "_operator.ne": comparison("not_equal", operator.ne),
+    "_operator.and_": comparison("logical_and", operator.and_),
+    "_operator.or_": comparison("logical_or", operator.or_),
+    "torch.sym_not": comparison("logical_not", operator.not_),
     "torch.sym_ite": chosen,
     "torch.sym_max": _either(max, tir_max),
     "torch.sym_min": _either(min, tir_min),

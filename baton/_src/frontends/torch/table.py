@@ -42,7 +42,7 @@ from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.sorting import SORTING
 from baton._src.frontends.torch.operators.special import SPECIAL
 from baton._src.frontends.torch.operators.writing import WRITING
-from baton._src.frontends.torch.truths import TRUTHS
+from baton._src.frontends.torch.sym_bools import SCALARS
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
@@ -68,7 +68,7 @@ CONVERTERS: dict[str, Converter] = {
     **REGIONS,
     **RECURRENT,
     **CONTROL,
-    **TRUTHS,
+    **SCALARS,
 }
 
 IGNORED = {

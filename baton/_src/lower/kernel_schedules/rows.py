@@ -17,9 +17,9 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
-from baton._src.lower.kernel_schedules.shared.apart import with_plain_indices
 from baton._src.lower.kernel_schedules.shared.arg_extrema import in_two_sweeps
 from baton._src.lower.kernel_schedules.shared.chains import vector_loop
+from baton._src.lower.kernel_schedules.shared.flat_index_digits import with_plain_indices
 from baton._src.lower.kernel_schedules.shared.flushed_powers import flush_powers
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.interleaved import interleaved

@@ -11,7 +11,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.reals import floored, multiplied
+from baton._src.frontends.torch.sym_floats import floored, multiplied
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import FLOAT32
 from baton._src.values.tensor import AnyArray

@@ -8,7 +8,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.elementwise import clamp
 from baton._src.frontends.torch.operators.special import expm1
-from baton._src.frontends.torch.reals import divided
+from baton._src.frontends.torch.sym_floats import divided
 from baton._src.values.dtype import FLOAT32
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
-from baton._src.frontends.torch.reals import Real
+from baton._src.frontends.torch.sym_floats import SymFloat
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.tensor import AnyArray
@@ -77,7 +77,7 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
         return _wide_steps(node, start, end, step)
     if not isinstance(step, (int, float)):
         node.fail(f"steps of {step} are not known when importing", code="torch-dynamic")
-    if isinstance(start, (float, Real)) or isinstance(end, (float, Real)):
+    if isinstance(start, (float, SymFloat)) or isinstance(end, (float, SymFloat)):
         node.fail(f"steps of {step} between floats known only at run time are not supported", code="torch-dynamic")
     return _exact_steps(node, start, end, Fraction(step).limit_denominator(_EXACT))
 
@@ -109,7 +109,7 @@ def _wide_steps(node: AtenNode, start: Dim, end: Dim, step: PrimExpr) -> Value:
 
 def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -> Value:
     count = node.known(steps, "the number of steps")
-    if isinstance(start, (PrimExpr, Real)) or isinstance(end, (PrimExpr, Real)):
+    if isinstance(start, (PrimExpr, SymFloat)) or isinstance(end, (PrimExpr, SymFloat)):
         g, share = node.graph, node.graph.constant(np.linspace(0, 1, count))
         first, last = (node.tensor(bound, "float64") for bound in (start, end))
         return g.cast(g.call("add", first, g.call("multiply", g.call("subtract", last, first), share)), node.dtype)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.complex.decompositions import has_complex
-from baton._src.frontends.torch.demands import bounds_of, sources_of
+from baton._src.frontends.torch.guards import bounds_of, sources_of
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.programs.flexible_attention import write_out_attention
@@ -59,7 +59,7 @@ class Program:
     `inputs`: the placeholders of the user's tensors, in order. `outputs`: nodes, or constants. `numbers`: placeholders
     of sizes, which are read from the shapes of the inputs; those `unseen` there are inputs, too: a tensor without
     elements for each, whose first axis is as long as the number is far from zero. `bounds`, `guards`: what the sizes of
-    the inputs are to be (`demands`), in which they are named as `sources` has them.
+    the inputs are to be (`guards`), in which they are named as `sources` has them.
     """
 
     graph: Any

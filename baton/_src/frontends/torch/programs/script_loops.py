@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.programs.script_ways import tensor_operands, with_tensors
+from baton._src.frontends.torch.programs.script_branches import tensor_operands, with_tensors
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 

@@ -14,10 +14,10 @@ from typing import Any
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs import script_nested, script_quantized
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
+from baton._src.frontends.torch.programs.script_branches import Branch, cond, nodes_of, used_in
 from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_ELEMENTS, ON_NUMBERS, ON_TENSORS
 from baton._src.frontends.torch.programs.script_loops import Loop
 from baton._src.frontends.torch.programs.script_packed import layers_of, scales_of
-from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
 from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.support.diagnostics import fail
 
@@ -74,7 +74,7 @@ class ScriptRun:
             case "prim::If":
                 then, otherwise = node.blocks()
                 if isinstance(given[0], torch_library().Tensor):
-                    return self._chosen(node, given[0])
+                    return self._cond(node, given[0])
                 return self._block(then if given[0] else otherwise)
             case "prim::Loop":
                 return self._loop(node, *given)
@@ -96,14 +96,14 @@ class ScriptRun:
             case _:
                 return self._results(node, given)
 
-    def _chosen(self, node: Any, condition: Any) -> list[Any]:
+    def _cond(self, node: Any, condition: Any) -> list[Any]:
         """What a condition over the elements of a tensor gives."""
         blocks = list(node.blocks())
 
-        def way(block: Any) -> Way:
+        def branch(block: Any) -> Branch:
             return lambda own: self._within(own, block)
 
-        return chosen(condition, [way(b) for b in blocks], self._outside(blocks), line_of(node))
+        return cond(condition, [branch(b) for b in blocks], self._outside(blocks), line_of(node))
 
     def _outside(self, blocks: Sequence[Any]) -> dict[str, Any]:
         """The values from outside that blocks use; tensors of the module are taken out of it beforehand."""

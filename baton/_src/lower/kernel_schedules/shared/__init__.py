@@ -1,7 +1,7 @@
 """Building blocks of schedule rules.
 
 A kernel as `stages`, the main one among its `anchors`, others made part of their readers (`inline`); `affine` strides,
-`pieces` of axes, `apart` and `reshaped` for indices that a reshape left; `factors` of products. Writing: `loops`,
-`opaque_loops` (scans, sorts), `line_conditions`, `prefetch`, `register_shuffles`, `interleaved` values. Reductions in
-vectors: `vector_reduce`, `chains`, `arg_extrema`, `window_extrema`, `flushed_powers`, `kept_in_result`.
+`pieces` of axes, `flat_index_digits` and `reshaped` for indices that a reshape left; `factors` of products. Writing:
+`loops`, `opaque_loops` (scans, sorts), `line_conditions`, `prefetch`, `register_shuffles`, `interleaved` values.
+Reductions in vectors: `vector_reduce`, `chains`, `arg_extrema`, `window_extrema`, `flushed_powers`, `kept_in_result`.
 """

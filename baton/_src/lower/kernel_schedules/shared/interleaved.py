@@ -13,7 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.shared.affine import depends, joined, merge_pair, step
-from baton._src.lower.kernel_schedules.shared.apart import is_choice, with_last_axis_apart
+from baton._src.lower.kernel_schedules.shared.flat_index_digits import is_choice, with_last_axis_apart
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,

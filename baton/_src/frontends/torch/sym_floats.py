@@ -1,4 +1,4 @@
-"""Real numbers that programs compute from symbolic sizes: quotients, roots, products with floats."""
+"""Symbolic floats (PyTorch's `SymFloat`), computed from symbolic sizes: quotients, roots, products with floats."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ exact.
 """
 
 
-class Real:
-    """An operator of the catalogue on numbers, sizes and other reals: a float, which becomes a rank-0 tensor when
-    needed.
-    """
+class SymFloat:
+    """An operator of the catalogue on numbers, sizes and other symbolic floats; a rank-0 tensor when needed."""
 
     def __init__(self, op: str, *operands: Any) -> None:
         self.op, self.operands = op, operands
@@ -35,7 +33,7 @@ class Real:
         return graph.call(self.op, *(_value(graph, o) for o in self.operands))
 
 
-class Quotient(Real):
+class Quotient(SymFloat):
     """A size divided by an integer, or by another size. It becomes a size only when it is rounded, which is exact.
 
     PyTorch divides as floats: their rounding never reaches the next integer as long as nothing else is done.
@@ -50,7 +48,7 @@ class Quotient(Real):
 
 
 def _value(graph: GraphBuilder, operand: Any) -> Value:
-    if isinstance(operand, Real):
+    if isinstance(operand, SymFloat):
         return operand.value(graph)
     if isinstance(operand, PrimExpr):
         return graph.cast(graph.dims(operand), "float64")
@@ -59,7 +57,7 @@ def _value(graph: GraphBuilder, operand: Any) -> Value:
 
 def is_open(operand: Any) -> bool:
     """Whether a number depends on open sizes."""
-    return isinstance(operand, (PrimExpr, Real))
+    return isinstance(operand, (PrimExpr, SymFloat))
 
 
 def divided(top: Any, bottom: Any) -> Any:
@@ -68,22 +66,22 @@ def divided(top: Any, bottom: Any) -> Any:
         return top / bottom
     if isinstance(bottom, float) and bottom.is_integer():
         bottom = int(bottom)
-    if isinstance(bottom, (Real, float)) or (isinstance(bottom, int) and bottom < 1):
-        return Real("divide", top, bottom)
+    if isinstance(bottom, (SymFloat, float)) or (isinstance(bottom, int) and bottom < 1):
+        return SymFloat("divide", top, bottom)
     if isinstance(top, Quotient):
         return Quotient(top.top, top.bottom * bottom)
-    return Real("divide", top, bottom) if isinstance(top, (Real, float)) else Quotient(top, bottom)
+    return SymFloat("divide", top, bottom) if isinstance(top, (SymFloat, float)) else Quotient(top, bottom)
 
 
 def multiplied(a: Any, b: Any) -> Any:
     """`a * b`; a size by a float that is a fraction of two is a quotient."""
-    if not _is_real(a, b):
+    if not _makes_float(a, b):
         return a * b
     for number, size in ((a, b), (b, a)):
         share = _fraction(number)
         if share and (isinstance(size, PrimExpr) or type(size) is Quotient):
             return _scaled(size, share)
-    return Real("multiply", a, b)
+    return SymFloat("multiply", a, b)
 
 
 def _fraction(number: Any) -> Fraction | None:
@@ -101,17 +99,17 @@ def _scaled(size: Any, share: Fraction) -> Quotient:
 
 
 def arithmetic(op: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`plain` on whole numbers and sizes, and on floats; a real where a size meets a float."""
+    """`plain` on whole numbers and sizes, and on floats; symbolic where a size meets a float."""
 
     def compute(a: Any, b: Any) -> Any:
-        return Real(op, a, b) if _is_real(a, b) else plain(a, b)
+        return SymFloat(op, a, b) if _makes_float(a, b) else plain(a, b)
 
     return compute
 
 
-def _is_real(a: Any, b: Any) -> bool:
+def _makes_float(a: Any, b: Any) -> bool:
     """Whether one is open and one a float."""
-    return (is_open(a) or is_open(b)) and any(isinstance(o, (Real, float)) for o in (a, b))
+    return (is_open(a) or is_open(b)) and any(isinstance(o, (SymFloat, float)) for o in (a, b))
 
 
 def power(base: Any, exponent: Any) -> Any:
@@ -123,14 +121,14 @@ def power(base: Any, exponent: Any) -> Any:
         for _ in range(exponent):
             total = total * base
         return total
-    return Real("power", base, exponent)
+    return SymFloat("power", base, exponent)
 
 
 def function(op: str, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function of floats."""
 
     def compute(operand: Any) -> Any:
-        return Real(op, operand) if is_open(operand) else plain(operand)
+        return SymFloat(op, operand) if is_open(operand) else plain(operand)
 
     return compute
 
@@ -139,7 +137,7 @@ def as_float(operand: Any) -> Any:
     """`float(...)`, as which a size is a quotient by 1."""
     if isinstance(operand, PrimExpr):
         return Quotient(operand, 1)
-    return operand if isinstance(operand, Real) else float(operand)
+    return operand if isinstance(operand, SymFloat) else float(operand)
 
 
 def _rounded(plain: Callable[[Any], Any], quotient: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
@@ -148,7 +146,7 @@ def _rounded(plain: Callable[[Any], Any], quotient: Callable[[Any, Any], Any]) -
     def compute(operand: Any) -> Any:
         if isinstance(operand, Quotient):
             return quotient(operand.top, operand.bottom)
-        if isinstance(operand, Real):
+        if isinstance(operand, SymFloat):
             help = "divide the size by a whole number, or multiply it by a fraction of two, such as 0.5 or 1.25"
             raise fail("torch-symbol", f"the program rounds {operand} to a size, which is not exact", help=help)
         return operand if isinstance(operand, PrimExpr) else plain(operand)

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.sizes import SIZES
+from baton._src.frontends.torch.sym_bools import VIOLATIONS, SymBool
+from baton._src.frontends.torch.sym_floats import SymFloat
 from baton._src.frontends.torch.symbols import Symbols
-from baton._src.frontends.torch.truths import LACKING, Truth
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.operators import max as tir_max
@@ -24,14 +24,14 @@ from baton._src.tir.operators import min as tir_min
 
 
 @dataclass(frozen=True)
-class Demand:
+class Guard:
     """The placeholder of an input, one of its axes, the required size of this axis (or, of floats, what must hold), and
     the condition in PyTorch's notation.
     """
 
     node: Any
     axis: int
-    size: Dim | Truth
+    size: Dim | SymBool
     told: str
 
 
@@ -79,7 +79,7 @@ def sources_of(exported: Any, placeholders: Mapping[str, Any]) -> dict[str, Any]
     return {source: node for source, node in found.items() if node is not None}
 
 
-def demands(program: Any, symbols: Symbols) -> Iterator[Demand]:
+def guards(program: Any, symbols: Symbols) -> Iterator[Guard]:
     """All conditions of a program that can only be checked at run time."""
     places: dict[Any, tuple[Any, int]] = {}
     for node in program.inputs:
@@ -91,22 +91,22 @@ def demands(program: Any, symbols: Symbols) -> Iterator[Demand]:
             size = symbols.expression(expression)
             within = tir_max(size, least) if least else size
             told = f"{least} <= {expression}" + ("" if most is None else f" <= {most}")
-            yield Demand(*places[expression], within if most is None else tir_min(within, most), told)
+            yield Guard(*places[expression], within if most is None else tir_min(within, most), told)
     for text in program.guards:
-        found = _Guard(program.sources, symbols).demand(ast.parse(text, mode="eval").body)
+        found = _GuardReader(program.sources, symbols).read(ast.parse(text, mode="eval").body)
         if found is not None:
             yield found
 
 
-class _Guard:
-    """One comparison of sizes, as Python."""
+class _GuardReader:
+    """Reads one comparison of sizes, as Python."""
 
     def __init__(self, sources: Mapping[str, Any], symbols: Symbols) -> None:
         self.sources, self.symbols = sources, symbols
         self.sizes: list[tuple[Any, int, Dim]] = []
         """The compared sizes, and where they occur."""
 
-    def demand(self, guard: ast.expr) -> Demand | None:
+    def read(self, guard: ast.expr) -> Guard | None:
         match guard:
             case ast.Compare(left=left, ops=[kind], comparators=[right]) if not _is_bound(left, kind, right):
                 a, b = self._number(left), self._number(right)
@@ -115,9 +115,9 @@ class _Guard:
         if a is None or b is None or not self.sizes:
             return None
         node, axis, size = self.sizes[0]
-        if any(isinstance(n, (Real, float)) for n in (a, b)):
-            return Demand(node, axis, Truth(_COMPARED[type(kind)], a, b), ast.unparse(guard))
-        return Demand(node, axis, size + LACKING[_COMPARED[type(kind)]](a, b), ast.unparse(guard))
+        if any(isinstance(n, (SymFloat, float)) for n in (a, b)):
+            return Guard(node, axis, SymBool(_COMPARED[type(kind)], a, b), ast.unparse(guard))
+        return Guard(node, axis, size + VIOLATIONS[_COMPARED[type(kind)]](a, b), ast.unparse(guard))
 
     def _number(self, part: ast.expr) -> Any:
         """The value of an expression; None if it is not arithmetic on sizes."""

@@ -1,4 +1,4 @@
-"""Conditions of TorchScript over elements of tensors: both ways become graphs of their own, as `torch.cond` has it."""
+"""Conditions of TorchScript over elements of tensors: each branch becomes a graph of its own, as for `torch.cond`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from baton._src.frontends.torch.library import torch_library
 from baton._src.support.diagnostics import fail
 
-Way = Callable[[Mapping[str, Any]], list[Any]]
+Branch = Callable[[Mapping[str, Any]], list[Any]]
 """Runs a block where these values have other tensors than outside; its outputs."""
 
 
@@ -28,15 +28,15 @@ def used_in(blocks: Sequence[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in (*names, *outputs) if name in values}
 
 
-def chosen(condition: Any, ways: Sequence[Way], given: Mapping[str, Any], line: str) -> list[Any]:
-    """The outputs of one of two ways, which are to be alike: tensors, or lists and tuples of tensors.
+def cond(condition: Any, branches: Sequence[Branch], given: Mapping[str, Any], line: str) -> list[Any]:
+    """The outputs of one of two branches, which are to be alike: tensors, or lists and tuples of tensors.
 
     A whole number that one of them gives is a tensor behind them; what is None is None on both. Error `torch-script`,
-    with the `line` of the script: the ways give different things.
+    with the `line` of the script: the branches give different things.
     """
     torch = torch_library()
     operands, places = tensor_operands(given)
-    graphs = [_Graph(way, given, places, line) for way in ways]
+    graphs = [_Graph(branch, given, places, line) for branch in branches]
     found = torch.ops.higher_order.cond(condition.reshape(()).bool(), *(g.run for g in graphs), tuple(operands))
     first, second = (g.outputs for g in graphs)
     if first != second:
@@ -74,19 +74,19 @@ def with_tensors(given: Mapping[str, Any], places: Mapping[int, int], tensors: S
 
 
 class _Graph:
-    """One way as a function of the tensors among the values `given`, which PyTorch traces.
+    """One branch as a function of the tensors among the values `given`, which PyTorch traces.
 
     `outputs` is known once it was traced: the structure of what it gives, and which parts of that are None.
     """
 
-    def __init__(self, way: Way, given: Mapping[str, Any], places: Mapping[int, int], line: str) -> None:
-        self.way, self.given, self.places, self.line = way, given, places, line
+    def __init__(self, branch: Branch, given: Mapping[str, Any], places: Mapping[int, int], line: str) -> None:
+        self.branch, self.given, self.places, self.line = branch, given, places, line
         self.outputs: tuple[Any, list[bool]] | None = None
 
     def run(self, *tensors: Any) -> tuple[Any, ...]:
-        """The tensors that the way gives. They are copies: what a graph gives may be no operand itself."""
+        """The tensors that the branch gives. They are copies: what a graph gives may be no operand itself."""
         own = with_tensors(self.given, self.places, tensors)
-        found, structure = torch_library().utils._pytree.tree_flatten(self.way(own))
+        found, structure = torch_library().utils._pytree.tree_flatten(self.branch(own))
         self.outputs = (structure, [f is None for f in found])
         return tuple(_tensor(f, self.line).clone() for f in found if f is not None)
 
