@@ -14,6 +14,7 @@ from baton._src.passes.relay.first_order.defunctionalization import Defunctional
 from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function
 from baton._src.relay.text.printer import astext
@@ -55,6 +56,31 @@ def test_one_function_into_a_module() -> None:
     whole = InferType()(module.with_functions({**module.functions, GlobalVar("main"): made}))
     assert value(whole, 3) == 45
     assert is_first_order(whole)
+    assert "twice" in [v.name_hint for v in module.functions]
+
+
+def test_other_functions_of_the_module_stay() -> None:
+    """They were rewritten in place: who called them with a function was ill-typed from then on."""
+    text = """
+def @twice[A](%f: fn(A) -> A, %x: A) -> A { %f(%f(%x)) }
+def @plain(%x: int32) -> int32 { %x + 1 }
+def @at_one(%f: fn(int32) -> int32) -> int32 { %f(1) }
+def @inner(%x: int32) -> int32 { @at_one(fn(%y: int32) { %y + @plain(%x) }) }
+def @calls(%x: int32) -> int32 { @inner(%x) }
+def @other(%x: int32) -> int32 { @at_one(fn(%y: int32) { %y * 7 }) + %x }
+def @main(%x: int32) -> int32 { @twice(fn(%y: int32) { %y * %x }, @calls(%x)) }
+"""
+    module = read_module(text)
+    before, expected = dict(module.functions), value(module, 3)
+    made = defunctionalization(module["main"], module)
+    assert all(module.functions[v] is f for v, f in before.items())
+    added = [v.name_hint for v in module.functions if v not in before]
+    assert not any(name.startswith(("plain", "other")) for name in added)
+    whole = InferType()(module.with_functions({**module.functions, module.get_global_var("main"): made}))
+    assert value(whole, 3) == expected
+    assert is_first_order(RemoveUnusedFunctions()(whole))
+    closures = [c for data in module.type_definitions.values() for c in data.constructors]
+    assert len(closures) == 2  # none of what only `other` makes
 
 
 def test_constructors_and_operators_as_values() -> None:

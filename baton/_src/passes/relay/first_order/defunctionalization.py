@@ -15,18 +15,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from baton._src.analysis.call_graph import call_graph, reachable
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.expressions import global_vars, parts, walk, with_parts
 from baton._src.relay.nodes import (
     Call,
     Clause,
@@ -46,16 +50,53 @@ from baton._src.transform.passes import Pass
 
 
 def defunctionalization(func: Function, mod: IRModule | None = None) -> Function:
-    """`func` as a first-order function (TVM's `Defunctionalization(func, mod)`); the functions and types it needs are
-    added to `mod` in place. Error `relay-defunctionalize` if `func` itself takes or gives functions."""
+    """`func` as a first-order function (TVM's `Defunctionalization(func, mod)`).
+
+    The functions and types it needs are added to `mod` in place. What `mod` has stays as it is, for others to call;
+    where that takes, gives or makes functions, `func` calls a first-order copy. Error `relay-defunctionalize` if `func`
+    itself takes or gives functions.
+    """
     module = mod if mod is not None else IRModule()
-    name = GlobalVar(free_name("defunctionalized", module))
-    made = Defunctionalize()(module.with_functions({**module.functions, name: fresh_copy(func)}))
-    found: Function = made[name]
-    _check_first_order(found, func, module)
-    module.functions.clear()
-    module.functions.update({v: f for v, f in made.functions.items() if v.name_hint != name.name_hint})
+    root = GlobalVar(free_name("defunctionalized", module))
+    called = RemoveUnusedFunctions((root.name_hint,))(
+        module.with_functions({**module.functions, root: fresh_copy(func)})
+    )
+    before = monomorphic_form(called)
+    made = infer_type(_Module(before).module())
+    _check_first_order(made[root], func, module)
+    added = _beside(module, root, before, made)
+    types = {**module.type_definitions, **made.type_definitions}
+    whole = infer_type(IRModule({**module.functions, **added}, types, module.attrs, module.global_infos))
+    module.functions.update({v: whole.functions[v] for v in added if v is not root})
     module.type_definitions.update(made.type_definitions)
+    found: Function = whole.functions[root]
+    return found
+
+
+def _beside(module: IRModule, root: GlobalVar, before: IRModule, made: IRModule) -> dict[GlobalVar, Any]:
+    """What `root` needs of the functions of `made`, under names that `module` does not have.
+
+    What is as it was `before`, and calls nothing else, `module` has already.
+    """
+    graph = call_graph(made)
+    known = {v.name_hint: f for v, f in before.functions.items() if v is not root}
+    changed = {v for v, f in made.functions.items() if not structural_equal(f, known.get(v.name_hint))}
+    while more := {v for v in graph if v not in changed and not changed.isdisjoint(graph[v])}:
+        changed |= more
+    own = {v.name_hint for v in module.functions}
+    needed = reachable({v: [c for c in graph[v] if c in changed or c.name_hint not in own] for v in graph}, [root])
+    taken = own | {v.name_hint for v in made.functions}
+    names: dict[str, GlobalVar] = {}
+    for var in graph:
+        if var in needed and var.name_hint in own:
+            names[var.name_hint] = GlobalVar(free_name(var.name_hint, taken))
+            taken.add(names[var.name_hint].name_hint)
+    found = {}
+    for var in graph:
+        if var in needed:
+            function = made.functions[var]
+            called = {g: names[g.name_hint] for g in global_vars(function) if g.name_hint in names}
+            found[names.get(var.name_hint, var)] = substitute(function, called, notes=False)
     return found
 
 
