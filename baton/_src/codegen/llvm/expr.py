@@ -24,6 +24,7 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
+from baton._src.tir.packed_calls import is_packed_call, read_packed_call
 from baton._src.values.dtype import BOOL, DataType
 from baton._src.values.whole_numbers import whole_dtype
 
@@ -40,6 +41,8 @@ class ExprWriter(MemoryAccess):
         self._intrinsics = intrinsics
         self.check_index: Callable[[tir.Call], str] | None = None
         """Writes `tir.index_within`; set by the statement writer, which knows how to leave the function."""
+        self.call_packed: Callable[[tir.Call], str] | None = None
+        """Writes calls of packed functions; set likewise."""
 
     # ------------------------------------------------------------------------------------------ driving
 
@@ -78,6 +81,8 @@ class ExprWriter(MemoryAccess):
                 return ()
             case tir.Call(op=Op(name="tir.tvm_access_ptr"), args=args):
                 return args[1:3]  # only the pointer and the offset; the other operands are annotations
+            case tir.Call() if is_packed_call(node):
+                return read_packed_call(node).scalars
             case _:
                 return operands(node)
 

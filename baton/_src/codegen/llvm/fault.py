@@ -43,13 +43,14 @@ def note_fault(module: ModuleText) -> str:
     return f"@{name}"
 
 
-def leave_if_fault(writer: Any, site: str) -> None:
-    """After the call of a kernel that may fail: if it did, record the call site, and return too."""
+def leave_if_fault(writer: Any, site: str = "") -> None:
+    """After the call of a kernel that may fail: if it did, record the call site, if there is one, and return too."""
     f = writer.f
     cell = f.value(f"call ptr {f.module.fault_cell()}()")
     message = f.value(f"load atomic i64, ptr {cell} acquire, align 8")
     with f.aside(f.value(f"icmp ne i64 {message}, 0"), "fault", "fine"):
-        _first(f, _word(f, cell, _SITE), f.value(f"ptrtoint ptr {f.module.string(site)} to i64"))
+        if site:
+            _first(f, _word(f, cell, _SITE), f.value(f"ptrtoint ptr {f.module.string(site)} to i64"))
         writer.leave()
 
 

@@ -34,10 +34,12 @@ def kernel_text(
     features: frozenset[str],
     vector_bits: int,
     checked: bool = False,
+    raising: frozenset[str] = frozenset(),
 ) -> KernelText:
     """The LLVM module of `func` (lowered: plain loops, flat buffers, params as in its ABI, no buffer map).
 
-    `name` is used in messages only; `callees` gives the linker names of kernels it may call.
+    `name` is used in messages only; `callees` gives the linker names of kernels it may call, `raising` are the
+    kernels that call packed functions, if this one is among them.
     """
     if func.buffer_map:
         raise InternalError(f"code generation: {name} is not lowered (it has a buffer map)")
@@ -45,7 +47,8 @@ def kernel_text(
     text = FunctionText(module)
     noalias = bool(func.attrs.get("tir.noalias", False))
     shared = {func.params[place] for pair in func.attrs.get("tir.overwrites", ()) for place in pair}
-    context = KernelContext(name if checked else "kernel", features, callees, noalias, frozenset(shared), checked)
+    shown = name if checked else "kernel"
+    context = KernelContext(shown, features, callees, noalias, frozenset(shared), checked, raising)
     writer = StmtWriter(context, text)
     params = []
     for number, var in enumerate(func.params):

@@ -37,6 +37,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir
 from baton._src.tir.kernel_digest import kernel_digest
+from baton._src.tir.packed_calls import is_packed_call
 from baton._src.tir.prim_func import UNSCHEDULED, PrimFunc
 
 LONG = 1 << 12
@@ -171,16 +172,22 @@ class _Jobs:
         """Keys that are the same in every process."""
         common = (llvmlite.__version__, repr(machine), target_text(target), str(checked), source_fingerprint(*SOURCES))
         calls: dict[str, list[str]] = {}
+        self.raising: frozenset[str] = frozenset()
+        """Functions that call packed functions, or others that do."""
         self.modules: dict[str, tuple[str, ...]] = {}
         """LLVM IR that functions bring along, by symbol."""
         for symbol, function in functions.items():
-            calls[symbol], brought = _needs_of(function)
+            calls[symbol], brought, calls_packed = _needs_of(function)
+            if calls_packed:
+                self.raising |= {symbol}
             self.modules[symbol] = tuple(dict.fromkeys(map(module_text, brought)))
         for symbol in callees_first(calls):
             self._add(symbol, calls[symbol], common)
         self.names = {symbol: self.names[symbol] for symbol in functions}
 
     def _add(self, symbol: str, callees: list[str], common: tuple[str, ...]) -> None:
+        if not self.raising.isdisjoint(callees):
+            self.raising |= {symbol}
         digest = kernel_digest(self.functions[symbol], names=self.checked)
         scheduled = self._scheduler(symbol)
         parts = [*common, scheduled.version if scheduled else "", symbol if self.checked else ""]
@@ -216,7 +223,9 @@ class _Jobs:
             function, rule = scheduler.run(function)
         lowered = lower_prim_func(function, self.target, unscheduled)
         target = self.target
-        kernel = kernel_text(symbol, lowered, self.names, target.features, target.vector_bits, self.checked)
+        bits, features = target.vector_bits, target.features
+        raising = self.raising if symbol in self.raising else frozenset()
+        kernel = kernel_text(symbol, lowered, self.names, features, bits, self.checked, raising)
         text, imports = kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports
         if self.modules[symbol]:
             text, imports = with_imported(text, self.modules[symbol], imports)
@@ -259,17 +268,19 @@ def calls_of(func: PrimFunc) -> list[str]:
     return _needs_of(func)[0]
 
 
-def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any]]:
-    """The kernels a function calls, and what it annotates as LLVM IR to import."""
+def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any], bool]:
+    """The kernels a function calls, what it annotates as LLVM IR to import, and whether it calls packed functions."""
     calls: list[str] = []
     modules: list[Any] = []
+    calls_packed = False
     for node in post_order(func.body):
         if isinstance(node, tir.Call):
             if isinstance(node.op, GlobalVar):
                 calls.append(node.op.name_hint)
+            calls_packed = calls_packed or is_packed_call(node)
         elif (brought := imported(node)) is not None:
             modules.append(brought)
-    return calls, modules
+    return calls, modules, calls_packed
 
 
 @lru_cache(maxsize=16)

@@ -13,14 +13,17 @@ from baton._src.codegen.llvm.addressing.memory import keeps_lanes_apart
 from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
 from baton._src.codegen.llvm.functions.intrinsics import HANDLERS, call_c
+from baton._src.codegen.llvm.packed_calls import call_packed
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.packed_calls import calls_packed, is_packed_call
 
 STACK_LIMIT = 1 << 16
 """Most bytes of a buffer on the stack: larger or symbolic ones are in the thread's workspace for the time of their
@@ -42,6 +45,7 @@ class KernelContext:
         noalias: bool,
         shared: frozenset[tir.Var],
         checked: bool,
+        raising: frozenset[str] = frozenset(),
     ) -> None:
         self.name = name
         self.features = features
@@ -51,6 +55,10 @@ class KernelContext:
         self.shared = shared
         """Parameters that may alias nevertheless: a result and the operand it overwrites."""
         self.checked = checked
+        self.raising = raising
+        """The kernels, this one among them, that call packed functions, which may raise exceptions; empty if this one
+        calls none, not through others either.
+        """
         self.outlined = 0
 
     def is_apart(self, var: tir.Var) -> bool:
@@ -72,6 +80,7 @@ class StmtWriter:
         self._loops: list[tuple[str, str, int]] = []
         """Where the next iteration begins, where the loop ends, and how many blocks are held around it."""
         self.e.check_index = lambda call: check_index(self, call)
+        self.e.call_packed = lambda call: call_packed(self, call)
         if context.checked:
             self.e.check_access = lambda load: check_bounds(self, load.buffer, load.indices[0])
 
@@ -190,6 +199,8 @@ class StmtWriter:
     def _for(self, stmt: st.For) -> None:
         if stmt.kind is st.ForKind.PARALLEL:
             parallel_loop(self, stmt)
+            if self._may_raise(stmt.body):
+                leave_if_fault(self)
             return
         if stmt.kind is st.ForKind.VECTORIZED:
             raise InternalError("code generation: vectorised loops should have been lowered")
@@ -298,6 +309,9 @@ class StmtWriter:
                 self._prefetch(place, hints)
             case tir.Call(op=Op(name="tir.assume" | "tir.prefetch" | "tir.tvm_storage_sync")):
                 return
+            case tir.Call() if is_packed_call(value):
+                self.e.memo = {}
+                call_packed(self, value, is_used=False)
             case _:
                 self.e.fresh(value)
 
@@ -315,6 +329,15 @@ class StmtWriter:
             raise fail("codegen-callee", f"{self.context.name} calls {name}, which is not compiled with it")
         self.e.memo = {}
         call_c(self.e, self.f.module.declare, linked, call.dtype, list(call.args))
+        if name in self.context.raising:
+            leave_if_fault(self, name)
+
+    def _may_raise(self, body: st.Stmt) -> bool:
+        """Whether a packed function may raise an exception in it: what follows is then not to run."""
+        if not self.context.raising:
+            return False
+        names = {n.op.name_hint for n in post_order(body) if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar)}
+        return calls_packed(body) or not names.isdisjoint(self.context.raising)
 
 
 def _no_wrap(var: tir.Var) -> str:

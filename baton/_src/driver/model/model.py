@@ -25,6 +25,7 @@ from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.native_function import NativeFunction
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.timing import Record
+from baton._src.runtime.vm.packed_functions import packed_by
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -93,6 +94,7 @@ class Model:
         library = self.executable.library
         if library is None:
             return None
+        library.find_packed(packed_by(self.executable.attached))
         return NativeFunction(plan, library.address(plan.symbol), self.executable.constants, library)
 
     @cached_property

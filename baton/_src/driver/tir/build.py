@@ -22,7 +22,6 @@ from baton._src.driver.tir.kernel_entries import (
     with_result_buffer,
 )
 from baton._src.driver.tir.kernel_module import KernelModule, kernel_module
-from baton._src.driver.tir.packed_steps import in_steps
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -82,8 +81,7 @@ def build(
     symbols = {str(f.attrs["global_symbol"]): n for n, f in functions.items() if f.attrs.get("global_symbol", n) != n}
     _require_sound(functions)
     functions = with_own_intrinsics(functions)
-    functions, plans = in_steps({n: with_safe_selects(f) for n, f in functions.items()})
-    functions = inline_returning(functions)
+    functions = inline_returning({n: with_safe_selects(f) for n, f in functions.items()})
     inner = _called(functions)
     results = _make_entries(functions, inner)
     code = compile_kernels(functions, found, None, scheduler(found)).code if functions else b""
@@ -93,7 +91,7 @@ def build(
         return "\n\n".join(sources(functions, found, fmt, scheduler=scheduler(found)) if functions else [])
 
     signatures = {n: kernel_signature(n, f) for n, f in shown.items()}
-    return kernel_module(code, signatures, results, plans, listing, symbols)
+    return kernel_module(code, signatures, results, listing, symbols)
 
 
 def _require_sound(functions: dict[str, PrimFunc]) -> None:

@@ -23,13 +23,13 @@ from baton._src.runtime.native.kernel_function import (
     signature_to_data,
 )
 from baton._src.runtime.native.library import load
-from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, plan_from_data, plan_to_data
-from baton._src.runtime.packed_functions import packed_function
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_errors import argument_count
+from baton._src.runtime.vm.packed_functions import packed_function
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
+from baton._src.values.packed_func import PackedFunc
 from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
@@ -65,7 +65,7 @@ class ReturningKernel:
         return NDArray(np.zeros(1, self.dtype.numpy))
 
 
-Kernel = KernelFunction | ReturningKernel | SteppedKernel
+Kernel = KernelFunction | ReturningKernel
 
 
 @dataclass(frozen=True)
@@ -105,24 +105,21 @@ class KernelModule(ModuleFace):
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """Every kernel that can be called from outside."""
-        results = self.executable.facts["results"]
-        plans = {name: plan_from_data(data) for name, data in self.executable.facts.get("steps", {}).items()}
-        natives = self._natives()
-        inner = {step.name for plan in plans.values() for step in plan.steps if not step.is_packed}
-        found: dict[str, Kernel] = {
-            name: ReturningKernel(kernel, DataType(results[name])) if name in results else kernel
-            for name, kernel in natives.items()
-            if name not in inner
-        }
-        return found | {name: SteppedKernel(plan, natives, packed_function) for name, plan in plans.items()}
-
-    def _natives(self) -> dict[str, KernelFunction]:
-        """The native kernels, those that are steps of others included."""
         if not self.executable.kernels:
             return {}
-        library = load(self.executable.object_code)
+        results = self.executable.facts["results"]
+        library = load(self.executable.object_code, find=self._packed_function)
         signatures = self.executable.kernels.items()
-        return {name: KernelFunction(signature, library.address(name), library) for name, signature in signatures}
+        natives = {name: KernelFunction(signature, library.address(name), library) for name, signature in signatures}
+        return {
+            name: ReturningKernel(kernel, DataType(results[name])) if name in results else kernel
+            for name, kernel in natives.items()
+        }
+
+    def _packed_function(self, name: str) -> PackedFunc:
+        """What a kernel calls as this packed function: a kernel of the modules imported here, else a registered one."""
+        imported = next((found for module in self.imports if (found := module._own(name)) is not None), None)
+        return packed_function(name) if imported is None else PackedFunc(imported, name)
 
     @property
     def entry_name(self) -> str:
@@ -223,15 +220,12 @@ def kernel_module(
     object_code: bytes,
     signatures: Mapping[str, KernelSignature],
     results: Mapping[str, DataType],
-    plans: Mapping[str, StepPlan],
     listing: Callable[[str], str] | None = None,
     symbols: Mapping[str, str] | None = None,
 ) -> KernelModule:
-    """The module of compiled kernels; `results`: what those return that return something; `plans`: those in steps;
-    `symbols`: further names of kernels, and their names in the module."""
+    """The module of compiled kernels; `results`: what those return that return something; `symbols`: further names
+    of kernels, and their names in the module."""
     facts: dict[str, Any] = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
-    if plans:
-        facts["steps"] = {name: plan_to_data(plan) for name, plan in plans.items()}
     if symbols:
         facts["symbols"] = dict(symbols)
     kernels = dict(signatures)

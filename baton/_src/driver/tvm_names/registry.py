@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.runtime.packed_functions import registered_or_builtin
 from baton._src.runtime.vm.builtins.table import BUILTINS
+from baton._src.runtime.vm.packed_functions import registered_or_builtin
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.convert import from_host

@@ -4,6 +4,9 @@ A cell is eight 64-bit words: the address of a message (a C string with `{0}`, `
 address of a string with its place in the program (or 0), and whether a thread has begun to record a fault. It belongs
 to the calling thread, and workers that run parts of the call record in their caller's cell: the first fault wins, and
 calls from several threads do not interfere.
+
+An exception that a packed function raised (`packed_calls`) is kept here by the address of the cell, in which the kernel
+notes that there is one.
 """
 
 from __future__ import annotations
@@ -12,30 +15,88 @@ import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from baton._src.runtime.thread_pool.threads import thread_pool
+from baton._src.support.diagnostics import fail
 from baton._src.support.once import once
 
 WORDS = 8
+CLAIMED = 5
+"""The word that says whether a thread has begun to record a fault."""
 FAULT_SYMBOL = "baton_fault_cell"
 """`baton_fault_cell() -> the address of the present thread's cell`: what compiled code imports."""
 
+RAISED = "a packed function raised an exception"
+"""What kernels note as their fault then."""
+
 _NOTHING = [0] * WORDS
-_find = ctypes.CFUNCTYPE(ctypes.c_size_t)
+_Words = ctypes.c_int64 * WORDS
+_exceptions: dict[int, BaseException] = {}
+"""What packed functions raised, by the address of the cell of the call that ended with it."""
+
+
+class CallError(Exception):
+    """A packed function cannot be called, or did what it must not: the caller's error is told with its kernel."""
+
+    def __init__(self, code: str, message: str, help: str | None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
 
 
 class _Cell(threading.local):
     """The present thread's cell."""
 
     def __init__(self) -> None:
-        self.words: Any = (ctypes.c_int64 * WORDS).from_address(_find(fault_entry())())
+        self.words: Any = _Words.from_address(present_cell())
 
 
 @once
 def _cell() -> _Cell:
     """The cell, created with the first call: it needs the thread pool's library."""
     return _Cell()
+
+
+@cache
+def _finder() -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_size_t)(fault_entry())
+
+
+@cache
+def _switch() -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(thread_pool().switch_cell_entry)
+
+
+def present_cell() -> int:
+    """The address of the cell in which faults are recorded now: on a worker that of the call it takes part in."""
+    found: int = _finder()()
+    return found
+
+
+def has_fault(cell: int) -> bool:
+    """Whether a fault was recorded in the cell at this address."""
+    return ctypes.c_int64.from_address(cell + 8 * CLAIMED).value != 0
+
+
+def keep_exception(cell: int, error: BaseException) -> None:
+    """Keep what a packed function raised until the call that the cell belongs to returns; the first one counts."""
+    _exceptions.setdefault(cell, error)
+
+
+@contextmanager
+def own_faults(cell: int) -> Iterator[None]:
+    """Native calls inside record their faults in a cell of their own; afterwards `cell` is the thread's again."""
+    own, local = _Words(), _cell()
+    before, local.words = local.words, own
+    _switch()(ctypes.addressof(own))
+    try:
+        yield
+    finally:
+        _switch()(cell)
+        local.words = before
 
 
 def fault_entry() -> int:
@@ -58,9 +119,32 @@ def take_fault() -> str | None:
     return text
 
 
+def raise_fault(name: str) -> None:
+    """Raise the error of the fault, if there is one, of the last native call of this thread, which was one of `name`:
+    `DiagnosticError` (`kernel-fault`), or what a packed function raised. Afterwards the cell is empty.
+    """
+    cell = ctypes.addressof(_cell().words)
+    text = take_fault()
+    if text is None:
+        return
+    error = _exceptions.pop(cell, None)
+    if isinstance(error, CallError):
+        where = text.removesuffix(RAISED)
+        raise fail(error.code, f"{name}: {where}{error.message}", help=error.help) from error.__cause__
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # its traceback refers to this call
+    raise fail("kernel-fault", f"{name}: {text}")
+
+
 def forget_fault() -> None:
     """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
-    _cell().words[:] = _NOTHING
+    words = _cell().words
+    words[:] = _NOTHING
+    if _exceptions:
+        _exceptions.pop(ctypes.addressof(words), None)
 
 
 @contextmanager

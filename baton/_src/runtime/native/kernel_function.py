@@ -15,7 +15,6 @@ import numpy as np
 
 from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.faults import forget_fault
-from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.value_checks import Matcher
 from baton._src.runtime.value_errors import argument_count, mismatch
 from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
@@ -64,12 +63,12 @@ def signature_from_data(data: Any) -> KernelSignature:
 
 class KernelFunction:
     """Callable with one value per param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`,
-    `tensor-read-only`."""
+    `tensor-read-only`, `kernel-fault`, and what packed functions raise that the kernel calls."""
 
     def __init__(self, signature: KernelSignature, address: int, library: Any = None) -> None:
         self.signature = signature
         self.name = signature.symbol
-        self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
+        self._raise_fault: Callable[[str], None] = getattr(library, "raise_fault", lambda name: None)
         self.library = library
         self._converters = [_converter(p) for p in signature.params]
         types = [c for c, _ in self._converters] + [ctypes.c_int64] * len(signature.trailing)
@@ -79,11 +78,7 @@ class KernelFunction:
         call = self.bound(*values)
         forget_fault()
         call()
-        if getattr(self.library, "has_loops", False):
-            raise_noted()
-        fault = self._take_fault()
-        if fault is not None:
-            raise fail("kernel-fault", f"{self.name}: {fault}")
+        self._raise_fault(self.name)
         return ()
 
     def bound(self, *values: Any) -> Callable[[], None]:

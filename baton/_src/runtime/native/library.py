@@ -9,7 +9,8 @@ float16 and bfloat16 as uint16 bits), then one i64 per shape variable. Functions
 threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
 
 A failing assertion, or an index that lies outside its buffer, does not stop the process: the kernel records the fault
-and returns early (`runtime.native.faults`).
+and returns early (`runtime.native.faults`). So it does when a packed function that it calls raises an exception
+(`runtime.native.packed_calls`).
 
 This module knows LLVM's linker (llvmlite), not the compiler.
 """
@@ -22,12 +23,14 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from baton._src.runtime.linker import initialize_llvm, link, process_symbol
-from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, take_fault
-from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry
+from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, raise_fault, take_fault
+from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry, raise_noted
 from baton._src.runtime.native.object_bundle import ObjectBundle
+from baton._src.runtime.native.packed_calls import PACKED_SYMBOL, Find, PackedCalls
 from baton._src.runtime.processor import host_features
 from baton._src.runtime.thread_pool.threads import WORKSPACE_SYMBOLS, thread_pool
 from baton._src.support.diagnostics import fail
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 PARALLEL_SYMBOL = "baton_parallel_for"
 
@@ -35,12 +38,19 @@ PARALLEL_SYMBOL = "baton_parallel_for"
 class NativeLibrary:
     """Linked object code. Keep it alive while its addresses are in use."""
 
-    def __init__(self, bundle: ObjectBundle, tracker: Any) -> None:
+    def __init__(self, bundle: ObjectBundle, tracker: Any, packed_calls: PackedCalls | None = None) -> None:
         self._exports = bundle.exports
         self._tracker = tracker
+        self.packed_calls = packed_calls
+        """How its kernels call packed functions; None if they call none."""
         self.uses_threads = PARALLEL_SYMBOL in bundle.imports
         self.has_loops = POLL_SYMBOL in bundle.imports
         """Whether its loops poll for signals, so that callers must call `raise_noted`."""
+
+    def find_packed(self, find: Find) -> None:
+        """Look the packed functions that kernels call up by `find` from now on."""
+        if self.packed_calls is not None:
+            self.packed_calls.find = find
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -60,18 +70,29 @@ class NativeLibrary:
         """The message of the fault of this thread's last call, or None."""
         return take_fault()
 
+    def raise_fault(self, name: str) -> None:
+        """Raise the error of this thread's last call, if there was one; it was a call of `name`."""
+        if self.has_loops:
+            raise_noted()
+        raise_fault(name)
 
-def load(object_code: bytes, externs: Mapping[str, int] | None = None) -> NativeLibrary:
+
+def load(
+    object_code: bytes, externs: Mapping[str, int] | None = None, find: Find = PROCESS_FUNCTIONS.lookup
+) -> NativeLibrary:
     """Link `object_code` into the process.
 
     `externs` gives addresses for symbols called with `call_extern`; others are looked for in the process (libc, libm).
-    Raises `DiagnosticError`: `object-corrupt`, `object-target` (made for another machine), `object-import`.
+    `find` gives the packed functions that kernels call, by name, at each call. Raises `DiagnosticError`:
+    `object-corrupt`, `object-target` (made for another machine), `object-import`.
     """
     bundle = ObjectBundle.from_bytes(object_code)
     _check_target(bundle)
-    imports = {name: _import_address(name, externs or {}) for name in bundle.imports}
+    packed_calls = PackedCalls(find) if PACKED_SYMBOL in bundle.imports else None
+    own = {} if packed_calls is None else {PACKED_SYMBOL: packed_calls.address}
+    imports = {name: _import_address(name, {**own, **(externs or {})}) for name in bundle.imports}
     tracker = link(bundle.objects, set(bundle.exports.values()), imports)
-    return NativeLibrary(bundle, tracker)
+    return NativeLibrary(bundle, tracker, packed_calls)
 
 
 def _check_target(bundle: ObjectBundle) -> None:

@@ -63,8 +63,9 @@ class NativeFunction:
         self.plan = plan
         self.name = public_name or plan.name
         self.library = library
-        self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
+        self._raise_fault: Callable[[str], None] = getattr(library, "raise_fault", lambda name: None)
         self._has_loops: bool = getattr(library, "has_loops", False)
+        self._calls_packed = getattr(library, "packed_calls", None) is not None
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
         self._constants = [_begins_on_a_line(constants[index].data) for index in plan.constants]
         self._constant_words = struct.pack(f"={len(self._constants)}Q", *[data_address(c) for c in self._constants])
@@ -82,7 +83,7 @@ class NativeFunction:
         self._result = None if plan.is_single else plan.result
         self._is_flat = plan.is_flat
         self._shared = _mentioned_twice(plan.result)
-        self._call_arrays = array_caller() if hasattr(library, "take_fault") else None
+        self._call_arrays = array_caller() if hasattr(library, "raise_fault") else None
         self._address = address
         self._recent: Sizes | None = None
         """The sizes of the last call: most calls have the same shapes as the previous one."""
@@ -128,6 +129,8 @@ class NativeFunction:
             return None
         if self._pool is not None:
             self._pool.start_once()
+        if self._calls_packed:
+            forget_fault()  # an exception, too, which machine code does not know of
         outputs = [sizes.outputs[0]()] if len(sizes.outputs) == 1 else [make() for make in sizes.outputs]
         if self._has_arena:
             arena = self._take_arena(sizes.arena_bytes)
@@ -140,13 +143,8 @@ class NativeFunction:
         if answer:
             if answer == OTHER:
                 return None
-            self._raise_fault()
+            self._raise_fault(self.name)
         return outputs if self._counted is None else self._counted.used(outputs, sizes.variables)
-
-    def _raise_fault(self) -> None:
-        fault = self._take_fault()
-        if fault is not None:
-            raise fail("kernel-fault", f"{self.name}: {fault}")
 
     def _run(self, arrays: Sequence[AnyArray], sizes: Sizes, hook: KernelHook | None) -> list[AnyArray]:
         if self._pool is not None:
@@ -165,9 +163,7 @@ class NativeFunction:
         finally:
             if arena is not None:
                 self._arenas.append(arena)
-        if self._has_loops:
-            raise_noted()
-        self._raise_fault()
+        self._raise_fault(self.name)
         return outputs if self._counted is None else self._counted.used(outputs, sizes.variables)
 
     def _take_arena(self, count: int) -> AnyArray:

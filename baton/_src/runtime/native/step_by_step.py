@@ -11,6 +11,7 @@ import numpy as np
 from baton._src.runtime.dim_expr import compile_dim, compile_dims
 from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.counted_outputs import beginning
+from baton._src.runtime.native.faults import has_fault, present_cell
 from baton._src.runtime.native.native_plan import NativePlan, Place
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
@@ -38,6 +39,8 @@ def run_step_by_step(
         arguments = [_pointer(data_address(tensors[k])) if k >= 0 else _integer(scalars[-k - 1]) for k in step.order]
         kernel = ctypes.CFUNCTYPE(None)(address_of(step.kernel))
         hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
+        if has_fault(present_cell()):
+            return
         for count in plan.counts:  # those that were counted by now; nothing has read the others
             variables[count.slot] = int(spaces["output"][count.output][count.at])
 

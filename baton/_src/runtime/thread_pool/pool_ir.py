@@ -343,6 +343,13 @@ keep:
   ret ptr %fresh
 }}
 
+; The cell of this thread from now on; what it was before.
+define i64 @baton_switch_cell(i64 %cell) {{
+  %before = call i64 @own_cell()
+  call void @set_own_cell(i64 %cell)
+  ret i64 %before
+}}
+
 define i64 @baton_thread_limit(i64 %threads) {{
   %before = call i64 @own_limit()
   call void @set_own_limit(i64 %threads)

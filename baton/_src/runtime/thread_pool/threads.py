@@ -40,6 +40,7 @@ _FUNCTIONS = (
     "baton_pool_settle",
     "baton_thread_limit",
     "baton_fault_cell",
+    "baton_switch_cell",
 )
 
 
@@ -73,6 +74,8 @@ class ThreadPool:
         self._limit_thread = limit_thread(self.limit_entry)
         self.cell_entry: int = self._library["baton_fault_cell"]
         """Address of `baton_fault_cell() -> words`: where faults of the current thread's calls are recorded."""
+        self.switch_cell_entry: int = self._library["baton_switch_cell"]
+        """Address of `baton_switch_cell(words) -> before`: the current thread's cell from then on."""
         self.workspace_entries: Mapping[str, int] = {name: self._library[name] for name in WORKSPACE_SYMBOLS}
         """Addresses of the functions that give kernels their temporary memory (`workspace_ir`)."""
         if ctypes.CFUNCTYPE(ctypes.c_int32)(self._library["baton_pool_key"])() != 0:

@@ -32,6 +32,7 @@ from baton._src.runtime.vm.machine_code import (
     Code,
     make_ready,
 )
+from baton._src.runtime.vm.packed_functions import packed_by
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host
@@ -130,6 +131,7 @@ class Engine:
         library = self.executable.library
         if library is None:
             raise fail("executable-corrupt", f"{name} is native, but the executable has no object code")
+        library.find_packed(packed_by(self.executable.attached))
         return library
 
     def _call_registered(self, name: str, *values: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.builders.scalar_functions import call
-from baton._src.tir.expr import BufferLoad, Call, StringImm, Var
+from baton._src.tir.expr import BufferLoad, Call, StringImm, Var, literal
 from baton._src.values.dtype import BOOL, HANDLE
 
 
@@ -55,6 +55,16 @@ def call_intrin(dtype: object, name: str | Op, *args: Any) -> PrimExpr:
 
 
 def call_packed(name: str, *args: Any) -> PrimExpr:
-    """A call of a registered packed function; a buffer is passed by its data."""
-    passed = [a.data if isinstance(a, Buffer) else a for a in args]
-    return call("tvm_call_packed", StringImm(name), *passed, dtype="int32")
+    """A call of a registered packed function, on numbers, texts, pointers, and buffers, which it gets as tensors."""
+    return call("tvm_call_packed", StringImm(name), *map(packed_operand, args), dtype="int32")
+
+
+def packed_operand(argument: Any) -> Any:
+    """What a packed call passes for an argument: of a buffer its descriptor on the stack."""
+    if not isinstance(argument, Buffer):
+        return argument
+    shape = call("tvm_stack_make_shape", *argument.shape)
+    strides = call("tvm_stack_make_shape", *argument.strides) if argument.strides else literal(0)
+    kind, offset = literal(0, argument.dtype), argument.elem_offset
+    place = literal(0) if offset is None else offset
+    return call("tvm_stack_make_array", argument.data, shape, strides, len(argument.shape), kind, place)

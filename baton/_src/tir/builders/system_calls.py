@@ -11,6 +11,7 @@ from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.support.spans import Span
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.builders.extern_calls import packed_operand
 from baton._src.tir.builders.scalar_functions import call
 from baton._src.tir.expr import Call, StringImm, Var
 from baton._src.values.dtype import DataType
@@ -31,8 +32,8 @@ def call_cpacked_lowered(*args: Any, span: Span | None = None) -> PrimExpr:
 
 
 def call_cpacked(*args: Any, span: Span | None = None) -> PrimExpr:
-    """A call of a C function of the packed convention; a buffer is passed by its data."""
-    return call("tvm_call_cpacked", *_passed(args))
+    """A call as `call_packed` makes it, with an operand for C functions behind the others: their context."""
+    return call("tvm_call_cpacked", *map(packed_operand, args))
 
 
 def call_tir(global_var: GlobalVar, *args: Any) -> PrimExpr:

@@ -12,12 +12,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.runtime.native.faults import CallError
+from baton._src.runtime.native.packed_calls import run_packed
+from baton._src.runtime.vm.packed_functions import packed_function
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, Call
+from baton._src.tir.expr import BufferLoad, Call, StringImm
 from baton._src.tir.intrinsics import definition
+from baton._src.tir.packed_calls import PACKED, TensorOperand, read_packed_call
 from baton._src.tir.scalar_values import Env, Run, from_numpy
+from baton._src.values.packed_func import PackedFunc
 from baton._src.values.prim import shifted_left, shifted_right
 
 _EXACT_SHIFTS = {"tir.shift_left": shifted_left, "tir.shift_right": shifted_right}
@@ -78,6 +83,46 @@ def compile_call(compiler: Compiler, node: Call) -> Run:
 
 def _extern(compiler: Compiler, node: Call) -> Run:
     return _call_by_name(compiler, node.args[0].value, node.args[1:], node.span)
+
+
+def packed_call(compiler: Compiler, node: Call, is_used: bool = True) -> Run:
+    """The call of a packed function of those given, or else of a registered one. What it returns need only be a number
+    if that `is_used`.
+    """
+    call = read_packed_call(node)
+    words = [word for operand in call.operands for word in _words(compiler, operand)]
+    site = call.site(is_used)
+
+    def run(env: Env) -> Any:
+        given = compiler.functions.get(call.name)
+        try:
+            function = packed_function(call.name) if given is None else PackedFunc(given, call.name)
+            found = run_packed(function, site, [word(env) for word in words])
+        except CallError as error:
+            raise fail(error.code, error.message, span=node.span, help=error.help) from error
+        return found if found is None else from_numpy(np.asarray(found, call.dtype.numpy), call.dtype)
+
+    return run
+
+
+def _words(compiler: Compiler, operand: Any) -> list[Run]:
+    """What the runtime is passed for an operand: pointers as addresses."""
+    if isinstance(operand, TensorOperand):
+        return [_address(compiler.expr(operand.data))] + [
+            compiler.expr(n) for n in (operand.offset, *operand.shape, *operand.strides)
+        ]
+    if isinstance(operand, StringImm):
+        return []
+    value = compiler.expr(operand)
+    return [_address(value)] if operand.dtype.kind == "handle" else [value]
+
+
+def _address(pointer: Run) -> Run:
+    def run(env: Env) -> Any:
+        memory = pointer(env)
+        return memory if isinstance(memory, int) else memory.__array_interface__["data"][0]
+
+    return run
 
 
 def _call_by_name(compiler: Compiler, name: str, operands: Sequence[Any], span: Span | None) -> Run:
@@ -160,6 +205,7 @@ def _nothing(compiler: Compiler, node: Call) -> Run:
 _SPECIAL_CALLS: dict[str, Callable[[Compiler, Call], Run]] = {
     "tir.call_extern": _extern,
     "tir.call_pure_extern": _extern,
+    **dict.fromkeys(PACKED, packed_call),
     "tir.reinterpret": _reinterpret,
     "tir.index_within": _index_within,
     "tir.ret": _ret,

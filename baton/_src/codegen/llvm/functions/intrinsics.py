@@ -12,6 +12,7 @@ from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
+from baton._src.tir.packed_calls import PACKED
 from baton._src.values.dtype import DataType
 
 
@@ -137,6 +138,7 @@ HANDLERS: dict[str, Handler] = {
     "tir.isnullptr": _is_null,
     "tir.call_extern": _call_extern,
     "tir.call_pure_extern": _call_extern,
+    **dict.fromkeys(PACKED, lambda w, call: w.call_packed(call)),
     "tir.vectorlow": _half(upper=False),
     "tir.vectorhigh": _half(upper=True),
     "tir.vectorcombine": _combine,

@@ -6,8 +6,7 @@
     register_compute("my.scale", lambda attrs, inputs, out_type: [te.compute(...)])
 
 Each piece makes a new `OpDef` behind the same `Op`, so that calls made before see it too: the checker, the passes, and
-every executor. A compute function gives tensor expressions, or `te.extern` of one `tir.call_packed`: a packed function
-that is given the inputs and the outputs to fill.
+every executor. A compute function gives tensor expressions, among them `te.extern`, which may call packed functions.
 """
 
 from __future__ import annotations
@@ -28,17 +27,11 @@ from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ir.types import TensorType
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.relax import nodes as rx
-from baton._src.relax.info import from_info as relax_from_info
-from baton._src.relax.special_ops import special_op
 from baton._src.relay.check.relations import STANDARD_RELATIONS
 from baton._src.relay.check.show import show_type
 from baton._src.relay.info import from_info, to_info
 from baton._src.support.diagnostics import BatonError, fail
-from baton._src.te.computation import placeholder
-from baton._src.te.tensor import ExternOp, Tensor
-from baton._src.tir import expr as tir
-from baton._src.tir.stmt import Evaluate
+from baton._src.te.tensor import Tensor
 from baton._src.values.convert import to_numpy
 from baton._src.values.dtype import BOOL
 from baton._src.values.tensor import NDArray, array
@@ -193,33 +186,12 @@ def redefine(op: Op, **facets: Any) -> None:
 
 
 def _computing(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
-    """The computation of the operator: a kernel of tensor expressions, or a call of a packed function."""
+    """The computation of the operator, as a kernel."""
 
     def compute(inputs: Any, attrs: Any, out: Info) -> Any:
         return _single(_outputs(op.name, function, attrs, list(inputs), out))
 
-    def decompose(builder: Any, args: Any, attrs: Any, out: Info) -> Any:
-        infos = [to_info_of(a) for a in args]
-        if not all(isinstance(i, TensorInfo) and i.shape is not None for i in infos):
-            return None
-        inputs = [placeholder(i.shape, str(i.dtype), f"x{n}") for n, i in enumerate(infos)]
-        name = _packed_name(_outputs(op.name, function, attrs, inputs, out))
-        if name is None:
-            return None
-        callee = special_op("call_dps_packed")
-        return rx.Call(callee, (rx.ExternFunc(name), rx.Tuple(tuple(args))), None, (relax_from_info(out),))
-
-    return {"compute": compute, "decompose": decompose, "reference": _running(op.name)}
-
-
-def to_info_of(expr: Any) -> Any:
-    """The operators' `Info` of a Relax expression."""
-    return _tensor_info(expr.struct_info)
-
-
-def _tensor_info(info: Any) -> Any:
-    shape = getattr(info, "shape", None)
-    return TensorInfo(tuple(shape.values), info.dtype) if isinstance(shape, rx.ShapeExpr) else None
+    return {"compute": compute, "reference": _running(op.name)}
 
 
 def _outputs(name: str, function: Callable[..., Any], attrs: Any, inputs: list[Tensor], out: Info) -> list[Tensor]:
@@ -244,17 +216,6 @@ def _blaming(what: str, given: Sequence[Any]) -> Iterator[None]:
 
 def _single(outputs: list[Tensor]) -> Any:
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
-def _packed_name(outputs: list[Tensor]) -> str | None:
-    """The packed function that the outputs are filled by, if their only statement is its call."""
-    op = outputs[0].op
-    body = op.body if isinstance(op, ExternOp) else None
-    call = body.value if isinstance(body, Evaluate) else body
-    if not isinstance(call, tir.Call):
-        return None
-    named = isinstance(call.op, Op) and call.op.name == "tir.tvm_call_packed"
-    return str(call.args[0].value) if named and isinstance(call.args[0], tir.StringImm) else None
 
 
 def _running(name: str) -> Callable[..., Any]:

@@ -20,9 +20,11 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.regions import pointer_arguments
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.dtype_limits import highest, lowest
+from baton._src.tir.packed_calls import PACKED, calls_packed
 from baton._src.tir.prim_func import PrimFunc
 
 COMBINERS = (tir.Add, tir.Mul, tir.Max, tir.Min)
@@ -131,7 +133,7 @@ class Kernel:
         """
         if local is None:
             inside = {n.buffer_var for n in post_order(body) if isinstance(n, st.Allocate)}
-            used = {buffer.data for buffer in buffers_used(body)}
+            used = {buffer.data for buffer in buffers_used(body)} | {*pointer_arguments(body)}
             local = tuple(b for b in self.local if b.data in used and b.data not in inside)
         root = st.Block((), (), (), "root", body, alloc_buffers=local)
         done = st.BlockRealize((), tir.IntImm("bool", 1), root)
@@ -154,8 +156,9 @@ def read_kernel(func: PrimFunc) -> Kernel | Declined:
     body = root.block.body
     stages: list[Stage | Opaque] = []
     sums: list[Buffer] = []
+    known = {*func.buffer_map.values(), *root.block.alloc_buffers}
     for part in _flat(body):
-        stage = _read_stage(part) or _opaque(part)
+        stage = _read_stage(part) or _opaque(part, known)
         if isinstance(stage, Stage) and stage.reduce and not _begins_alike(stage):
             of_terms, stage = _begun_apart(stage)
             stages.append(of_terms)
@@ -177,25 +180,30 @@ def _flat(body: st.Stmt) -> list[st.Stmt]:
     return found
 
 
-def _opaque(stmt: st.Stmt) -> Opaque:
+def _opaque(stmt: st.Stmt, known: set[Buffer]) -> Opaque:
     nodes = post_order(stmt)
     reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)}
     writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)}
     # Any buffer mentioned in another way (address_of, access_ptr, opaque calls) may be read and written.
     if any(isinstance(n, tir.Call) and not is_plain(n) for n in nodes):
-        mentioned = {n for n in nodes if isinstance(n, Buffer)}
+        pointers = {*pointer_arguments(stmt)}
+        mentioned = {n for n in nodes if isinstance(n, Buffer)} | {b for b in known if b.data in pointers}
         reads, writes = reads | mentioned, writes | mentioned
     return Opaque(stmt, reads, writes)
 
 
+_POINTERS = frozenset(("tir.address_of", "tir.tvm_access_ptr", "tir.call_extern", "", *PACKED))
+
+
 def is_plain(call: tir.Call) -> bool:
     """Whether a call only maps values to a value, so that it touches no buffer except through its argument loads."""
-    return getattr(call.op, "name", "") not in ("tir.address_of", "tir.tvm_access_ptr", "tir.call_extern", "")
+    return getattr(call.op, "name", "") not in _POINTERS
 
 
 def _read_stage(stmt: st.Stmt) -> Stage | None:
     found = read_block(stmt)
-    return None if found is None else _read_store(*found)
+    # Packed functions are called in the order that the program says.
+    return None if found is None or calls_packed(found[0].body) else _read_store(*found)
 
 
 def read_block(stmt: st.Stmt) -> tuple[st.Block, dict[tir.Var, tuple[Axis, str]]] | None:

@@ -25,6 +25,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.packed_calls import is_packed_call
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
@@ -83,10 +84,11 @@ def _renamed_sizes(unscheduled: PrimFunc, func: PrimFunc) -> dict[Any, PrimExpr]
 
 @remembered
 def may_fault(func: PrimFunc) -> bool:
-    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
+    """Whether the kernel could end with a fault: it or one it calls asserts something or calls packed functions, or an
+    index may be outside."""
     leaves = any(isinstance(n, st.AssertStmt) or _may_leave(n) for n in post_order(func.body))
     return leaves or has_suspects(func) or bool(size_tests(func))
 
 
 def _may_leave(node: Any) -> bool:
-    return isinstance(node, tir.Call) and node.op in (LEAVE_IF_FAULT, INDEX_WITHIN)
+    return isinstance(node, tir.Call) and (node.op in (LEAVE_IF_FAULT, INDEX_WITHIN) or is_packed_call(node))

@@ -18,6 +18,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import Effect, Intrinsic
+from baton._src.tir.packed_calls import is_packed_call
 
 
 class CannotVectorize(Exception):
@@ -232,6 +233,8 @@ class _Expressions(Visitor):
 
     def visit_Call(self, node: tir.Call) -> PrimExpr:
         args = [self.memo[a] if isinstance(a, PrimExpr) else a for a in node.args]
+        if _calls_out(node):
+            raise CannotVectorize("a call for each iteration")
         if all(not isinstance(a, PrimExpr) or a.dtype.lanes == 1 for a in args):
             same = all(new is old for new, old in zip(args, node.args))
             return node if same else node.with_fields(args=tuple(args))
@@ -266,6 +269,11 @@ class _Expressions(Visitor):
 
     def visit_Shuffle(self, node: tir.Shuffle) -> PrimExpr:
         return self.owner._independent(node)
+
+
+def _calls_out(call: tir.Call) -> bool:
+    """Whether it calls a function that may have effects: as often as the loop runs, whatever its operands are."""
+    return is_packed_call(call) or (isinstance(call.op, Op) and call.op.name == "tir.call_extern")
 
 
 _SCALAR_ONLY = {"tir.call_pure_extern", "tir.address_of", "tir.ptr_add", "tir.q_multiply_shift", "tir.large_uint_imm"}
