@@ -23,6 +23,7 @@ from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInfer
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import (
     Call,
     DataflowBlock,
@@ -38,7 +39,13 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
@@ -203,9 +210,53 @@ def test_shapes_and_scalars_are_bound() -> None:
     assert [int(d.value) for d in after["main"].ret_struct_info.shape.values] == [2, 3]
     (x,) = arrays((2, 1))
     same_values(evaluate(after, "main", x), np.broadcast_to(x * x, (2, 3)))
-    for name in ("s", "p"):
+    for name, value in (("s", [2]), ("p", [2, 3]), ("s", np.array([2, 3])), ("p", 1.5)):
         with pytest.raises(DiagnosticError, match=f"does not fit the parameter {name}"):
-            BindParams("main", {name: [2, 3]})(before)
+            BindParams("main", {name: value})(before)
+
+
+def test_values_of_python_are_bound() -> None:
+    """Integers are shapes and scalars, and sequences tuples, where the parameter is one."""
+    n, q = dim(), dim("q")
+    info = TupleStructInfo([TensorStructInfo([n], "float32"), ShapeStructInfo([n, 2]), PrimStructInfo(value=q)])
+    pair, times = Var("t", info), Var("p", PrimStructInfo("float32"))
+
+    def build(b: Any, x: Any, t: Any, p: Any) -> Any:
+        return R.broadcast_to(b.emit(R.multiply(R.add(x, TupleGetItem(t, 0)), p)), ShapeExpr([q, n]))
+
+    before = program([tensor("x", n), pair, times], build)
+    (x,) = arrays((3,))
+    after = BindParams("main", {"t": (x, (3, 2), 4), "p": 0.5})(before)
+    assert well_formed(after) == []
+    same_values(Interpreter(after).run("main", x).numpy(), np.broadcast_to(x, (4, 3)))
+    with pytest.raises(DiagnosticError, match=r"does not fit the parameter t"):
+        BindParams("main", {"t": (x, (3, 3), 4)})(before)
+    with pytest.raises(DiagnosticError, match=r"parameter t\[0\] is .*no tensor can be made"):
+        BindParams("main", {"t": (object(), (3, 2), 4)})(before)
+
+
+@pytest.mark.rule("RELAX-PASS-12", rejects=True)
+def test_nothing_is_bound_twice() -> None:
+    """The last one counted, in silence."""
+    n = dim()
+    before = program([tensor("x", n), tensor("w", n)], lambda b, x, w: R.add(x, w))
+    (w,) = arrays((3,))
+    with pytest.raises(DiagnosticError, match="the parameter w is bound twice"):
+        BindParams("main", {"w": w, before["main"].params[1]: w + 1})(before)
+    with pytest.raises(DiagnosticError, match="the shape variable n is bound twice"):
+        BindSymbolicVars({"n": 3, n: 4})(before)
+
+
+def test_sizes_that_others_decide_are_checked_when_running() -> None:
+    """Six numbers for `2 * n` were taken for any n."""
+    n = dim()
+    before = program([tensor("x", n), tensor("w", n * 2)], lambda b, x, w: R.add(x, R.sum(w)))
+    x, more, w = arrays((3,), (4,), (6,))
+    after = BindParams("main", {"w": w})(before)
+    assert well_formed(after) == []
+    same_values(Interpreter(after).run("main", x).numpy(), x + w.sum())
+    with pytest.raises(DiagnosticError, match="is 6, expected 8"):
+        Interpreter(after).run("main", more)
 
 
 @pytest.mark.rule("RELAX-PASS-12", rejects=True)

@@ -3,13 +3,17 @@
     BindParams("main", {"w": array})(module)         main(x, w)  ->  main(x), with R.const(array) for w
     BindSymbolicVars({"n": 3})(module)               R.Tensor(("n", 4))  ->  R.Tensor((3, 4))
 
-Binding a parameter also fixes the shape variables that stand alone in its annotation. Source: facts passes-vm §2.
+Binding a parameter also fixes the shape variables that stand alone in its annotation. Whether a value fits that is as
+large as others say (`R.Tensor(("n * 2",))`) is known when these are: the function begins with a cast of it.
+Source: facts passes-vm §2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite, substitute
@@ -21,12 +25,31 @@ from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import defined_symbolic_vars
-from baton._src.relax.nodes import Constant, DataTypeImm, Function, PrimValue, ShapeExpr, StringImm, Var, as_dim
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Constant,
+    DataTypeImm,
+    Function,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    Var,
+    as_dim,
+)
+from baton._src.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from baton._src.support.dataclass import dataclass
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import BinaryOp, IntImm
+from baton._src.tir.expr import BinaryOp, IntImm, literal
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -38,10 +61,10 @@ _LEAVES = (ShapeExpr, PrimValue, StringImm, DataTypeImm)
 @dataclass(frozen=True)
 class BindParams(Pass):
     """Bind parameters of the function `func_name`, by name or variable: to arrays or constants, and those that are no
-    tensors to a ShapeExpr (or ShapeTuple), PrimValue, StringImm or DataTypeImm.
+    tensors to a ShapeExpr (or integers), PrimValue (or a number), StringImm, DataTypeImm or tuple of such values.
 
-    Errors: `pass-parameter` for a name that no parameter (or more than one) has, `pass-shape` for a value that does
-    not fit the annotation.
+    Errors: `pass-parameter` for a name that no parameter (or more than one) has, or a parameter that is bound twice,
+    `pass-shape` for a value that does not fit the annotation.
     """
 
     func_name: str
@@ -83,8 +106,13 @@ class BindSymbolicVars(Pass):
 
 def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
     """`function` without the parameters bound, their uses replaced by constants."""
-    replaced = {_parameter(function, key): _value_of(content) for key, content in params.items()}
-    symbols = _sizes(replaced)
+    replaced: dict[Var, Any] = {}
+    for key, content in params.items():
+        param = _parameter(function, key)
+        if param in replaced:
+            raise fail("pass-parameter", f"the parameter {param.name_hint} is bound twice", help="leave one out")
+        replaced[param] = _value_of(content, param.struct_info, param.name_hint)
+    symbols, checks = _sizes(replaced)
     kept = [p for p in function.params if p not in replaced]
     changes: dict[str, Any] = {"params": tuple(kept), "struct_info_": None}
     count = function.attrs.get("num_input")
@@ -96,6 +124,8 @@ def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
         found = substitute(found, replaced)  # annotations may refer to them
     else:
         found = found.with_fields(body=substitute(function.body, replaced, notes=False))
+    if checks:
+        found = found.with_fields(body=SeqExpr([BindingBlock(checks)], found.body))
     return bind_symbolic_vars(found, symbols) if symbols else found
 
 
@@ -140,30 +170,49 @@ def _parameter(function: Function, key: Any) -> Var:
     return found[0]
 
 
-def _value_of(content: Any) -> Any:
+def _value_of(content: Any, info: StructInfo, name: str) -> Any:
     """What a parameter is bound to, with its StructInfo."""
-    if isinstance(content, ShapeTuple):
-        content = ShapeExpr(content)
-    if not isinstance(content, (Constant, *_LEAVES)):
-        content = Constant(content)
+    match info, content:
+        case TupleStructInfo(fields=fields), list() | tuple() if len(content) == len(fields):
+            content = Tuple([_value_of(c, i, f"{name}[{n}]") for n, (c, i) in enumerate(zip(content, fields))])
+        case _, ShapeTuple():
+            content = ShapeExpr(content)
+        case ShapeStructInfo(), list() | tuple():
+            content = ShapeExpr(content)
+        case PrimStructInfo(dtype=dtype), bool() | int() | float() | np.generic():
+            content = PrimValue(literal(content, dtype))
+        case _:
+            pass  # a constant, or what is made one
+    if not isinstance(content, (Constant, Tuple, *_LEAVES)):
+        try:
+            content = Constant(content)
+        except DiagnosticError as wrong:
+            raise fail("pass-shape", f"the parameter {name} is {info!r}: {wrong.diagnostics[0].message}") from wrong
     if content.struct_info_ is None:
         content = content.with_fields(struct_info_=info_of(content, Context()))
     return content
 
 
-def _sizes(bound: Mapping[Var, Any]) -> dict[TirVar, Any]:
-    """The shape variables that the values of parameters fix; error `pass-shape` for one that does not fit."""
+def _sizes(bound: Mapping[Var, Any]) -> tuple[dict[TirVar, Any], list[MatchCast]]:
+    """The shape variables that the values of parameters fix, and checks of values that depend on what they leave open.
+
+    Error `pass-shape`: a value that does not fit.
+    """
     pairs = [(param.struct_info, value.struct_info) for param, value in bound.items()]
     sizes = map_parameters(pairs)
     prover = Analyzer()
+    checks = []
     for (param, value), (wanted, given) in zip(bound.items(), pairs):
-        fits = struct_info_base_check(substitute_info(wanted, sizes, prover), given, prover)
+        expected = substitute_info(wanted, sizes, prover)
+        fits = struct_info_base_check(expected, given, prover)
         if fits is BaseCheckResult.FAIL_L0:
             data = value.data if isinstance(value, Constant) else None
             what = f"{given!r}" if data is None else f"a constant of shape {data.shape} and dtype {data.dtype}"
             at = "".join(f", {v.name} = {getattr(d, 'value', d)}" for v, d in sizes.items())
             raise fail("pass-shape", f"{what} does not fit the parameter {param.name_hint}, which is {wanted!r}{at}")
-    return sizes
+        if fits is not BaseCheckResult.PASS:
+            checks.append(MatchCast(None, value, expected))
+    return sizes, checks
 
 
 def _chosen_symbols(function: Function, binding_map: Mapping[Any, Any], used: set[Any]) -> dict[TirVar, Any]:
@@ -171,6 +220,10 @@ def _chosen_symbols(function: Function, binding_map: Mapping[Any, Any], used: se
     for symbol in defined_symbolic_vars(function):
         for key, value in binding_map.items():
             if key is symbol or (isinstance(key, str) and key == symbol.name):
+                if symbol in found:
+                    raise fail(
+                        "pass-parameter", f"the shape variable {symbol.name} is bound twice", help="leave one out"
+                    )
                 found[symbol] = value
                 used.add(key)
     return found
