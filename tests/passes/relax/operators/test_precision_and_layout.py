@@ -18,6 +18,7 @@ from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, program, same_values, tensor
+from tests.relax.build import module
 
 
 def dense(b: Any, x: Any, w: Any) -> Any:
@@ -63,6 +64,29 @@ def test_inputs_may_come_in_narrow() -> None:
     assert str(after["main"].params[1].struct_info.dtype) == "float16"
     x, w = arrays((2, 3), (3, 4))
     same_values(evaluate(after, "main", x, w.astype("float16")), evaluate(before, "main", x, w), 5e-2)
+
+
+def test_functions_that_are_called_take_what_their_callers_have() -> None:
+    """They took float16, and callers went on giving float32."""
+    before = module("""
+@R.function(private=True)
+def product(x: R.Tensor((2, 3), "float32"), w: R.Tensor((3, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+    with R.dataflow():
+        y = R.matmul(x, w)
+        R.output(y)
+    return y
+
+@R.function
+def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((3, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+    with R.dataflow():
+        y = cls.product(x, w)
+        R.output(y)
+    return y
+""")
+    after = check(ToMixedPrecision(fp16_input_names=["w"]), before)
+    assert [str(after[name].params[1].struct_info.dtype) for name in ("main", "product")] == ["float16", "float32"]
+    with pytest.raises(DiagnosticError, match="no function has a parameter 'weight'"):
+        ToMixedPrecision(fp16_input_names=["weight"])(before)
 
 
 def convolutions(b: Any, x: Any, w: Any) -> Any:

@@ -9,7 +9,8 @@ Within dataflow blocks, operator by operator as `mixed_precision_policy` says. A
 what an ALWAYS operator gives is kept in float16, and so is what only ALWAYS operators read (`narrow_uses`); parameters
 of that kind are cast where the block begins. Every other use casts for itself, which keeps casts next to their readers
 for fusion. Outputs of blocks keep their dtype.
-`fp16_input_names`: parameters that come in as float16 (their annotation changes).
+`fp16_input_names`: parameters that come in as float16 (their annotation changes); not those of functions that others
+call, which hand on what they have.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.analysis.call_graph import call_graph
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
@@ -64,7 +66,9 @@ _LARGEST = float(np.finfo(np.float16).max)
 
 @dataclass(frozen=True)
 class ToMixedPrecision(FunctionPass):
-    """See the module. Error `api` for an `out_dtype` that is neither float32 nor float16."""
+    """See the module. Errors: `api` for an `out_dtype` that is neither float32 nor float16, `pass-parameter` for a name
+    that no function has as a parameter.
+    """
 
     function_class = Function
     out_dtype: str = "float32"
@@ -74,8 +78,17 @@ class ToMixedPrecision(FunctionPass):
         if DataType(self.out_dtype) not in (WIDE, NARROW):
             raise fail("api", f"ToMixedPrecision: out_dtype {self.out_dtype}", help='give "float32" or "float16"')
 
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        narrow = _narrow_params(function, set(self.fp16_input_names or ()))
+    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
+        names = set(self.fp16_input_names or ())
+        known = {p.name_hint for f in module.functions.values() if isinstance(f, Function) for p in f.params}
+        if unknown := sorted(names - known):
+            help = f"parameters: {', '.join(sorted(known))}"
+            raise fail("pass-parameter", f"ToMixedPrecision: no function has a parameter {unknown[0]!r}", help=help)
+        called = {module.functions[v] for callees in call_graph(module).values() for v in callees} if names else ()
+        return lambda function: self._narrowed(function, module, set() if function in called else names)
+
+    def _narrowed(self, function: Function, module: IRModule, names: set[str]) -> Function:
+        narrow = _narrow_params(function, names)
         found = _Narrower(module, DataType(self.out_dtype), function, narrow).function(function)
         if not narrow:
             return found
