@@ -29,7 +29,15 @@ from baton._src.relax.text.printer import script
 from baton._src.relax.well_formed import well_formed
 from baton._src.transform.passes import Sequential
 from baton.relax import transform
-from tests.properties.relax.outcomes import Outcome, Run, assert_agree, both_builds, hangs_on_rounding, interpreted
+from tests.properties.relax.outcomes import (
+    Outcome,
+    Run,
+    assert_agree,
+    both_builds,
+    hangs_on_rounding,
+    in_threads,
+    interpreted,
+)
 from tests.properties.relax.rules import RULES
 from tests.relax.build import load
 from tests.relax.random_programs.strategies import Program
@@ -67,6 +75,7 @@ sequences = st.lists(st.sampled_from(sorted(PASSES)), min_size=1, max_size=5)
 sequences_of_every = st.lists(st.sampled_from(sorted(EVERY)), min_size=1, max_size=7)
 SHARE = 60
 """Programs of one test file."""
+THREADS = 3
 
 
 def examples(count: int) -> settings:
@@ -104,6 +113,17 @@ def check_machines(program: Program, size: int, seed: int, checked: bool = False
     for mode, found in both_builds(replace(run, module=module), checked).items():
         note(f"exec_mode {mode}, n = {size}, {'known' if is_known else 'open'}, seed {seed}")
         _require_agreement(found, expected, run)
+
+
+def check_threads(program: Program, size: int, seed: int) -> None:
+    """Threads that call a program at the same time, with sizes and inputs of their own, get what each gets alone."""
+    if not program.pure:
+        return
+    note(script(program.module))
+    runs = [Run(program, program.module, size + number, seed + number) for number in range(THREADS)]
+    for run, found in zip(runs, in_threads(runs), strict=True):
+        note(f"in threads, n = {run.size}, seed {run.seed}")
+        _require_agreement(found, interpreted(run), run)
 
 
 def check_passes(program: Program, names: list[str], size: int, seed: int) -> None:

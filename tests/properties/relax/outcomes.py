@@ -6,7 +6,10 @@ Two ways of running a program agree when their outcomes do; that is all a user c
 from __future__ import annotations
 
 import io
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +32,8 @@ TOLERANCE = {"float16": 3e-2, "bfloat16": 0.2}
 SHAKES = range(1, 25)
 SHAKE = 4e-7
 """How far shaken inputs are off: some roundings of float32."""
+ROUNDS = 5
+"""Calls of a thread among others."""
 
 
 def _shaken(a: Any, draws: np.random.Generator) -> Any:
@@ -85,6 +90,29 @@ def built(run: Run, exec_mode: str, pipeline: str | None = "default_build", chec
     options = CompileOptions(workers=1, checked=True) if checked else CompileOptions(workers=1)
     executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=options)
     return observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
+
+
+def in_threads(runs: list[Run]) -> list[Outcome]:
+    """Runs of one pure program, compiled once: threads call it at the same time, each several times, with its own."""
+    executable = relax_build(runs[0].module, options=CompileOptions(workers=1))
+    main = VirtualMachine(executable, functions=runs[0].program.functions)["main"]
+    meeting = threading.Barrier(len(runs))
+
+    def call(run: Run) -> Outcome:
+        arguments = [array(a) for a in run.inputs()]
+        meeting.wait()
+        values = [_flat(main(*arguments)) for _ in range(ROUNDS)]
+        for value in values:
+            _same("result of another round", value, values[0])
+        return Outcome(values[0], [], "", [a.numpy() for a in arguments])
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(len(runs)) as threads:
+            return list(threads.map(call, runs))
+    finally:
+        sys.setswitchinterval(before)
 
 
 def observe(run: Run, machine: Callable[[Any], Callable[..., Any]]) -> Outcome:

@@ -23,7 +23,7 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
 from tests.at_length import seeds_at_length
-from tests.properties.relax.test_networks import TOLERANCE, agrees
+from tests.properties.relax.test_networks import STEP, TOLERANCE, agrees
 from tests.relax.networks.network import Network
 from tests.relax.networks.random_network import random_results
 
@@ -65,7 +65,7 @@ def hangs_on_rounding(network: Network, inputs: list[Any], wanted: list[Any] | N
     """Whether inputs and weights a few roundings away give something else: of what is quantised at once, inputs alone
     say nothing.
     """
-    step = {"float32": 1e-6}.get(network.dtype, 1e-2)
+    step = STEP[network.dtype]
     for seed in range(SHAKES):
         rng = np.random.default_rng(seed)
         main = Interpreter(with_shaken_constants(network.module, rng, step))["main"]

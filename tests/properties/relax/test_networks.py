@@ -34,8 +34,10 @@ TARGETS = [
 ]  # fmt: skip
 """Processors that a machine of today can pass for."""
 OTHERS = ["llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4"]
-TOLERANCE = {"float32": 3e-4, "float16": 4e-2, "bfloat16": 0.25}
+TOLERANCE = {"float64": 1e-9, "float32": 3e-4, "float16": 4e-2, "bfloat16": 0.25}
 """Of the largest value, and of each value."""
+STEP = {"float64": 1e-13, "float32": 1e-6, "float16": 1e-2, "bfloat16": 1e-2}
+"""A few roundings, as a part of a value."""
 SHAKES = 12
 
 
@@ -69,7 +71,7 @@ def agrees(found: Any, wanted: Any, dtype: str) -> bool:
 
 def hangs_on_rounding(network: Network, inputs: list[Any], wanted: Any) -> bool:
     """Whether inputs a few roundings away give something else: what is sorted, or nearly cancelled, may."""
-    main, step = Interpreter(network.module)["main"], {"float32": 1e-6}.get(network.dtype, 1e-2)
+    main, step = Interpreter(network.module)["main"], STEP[network.dtype]
     for seed in range(SHAKES):
         rng = np.random.default_rng(seed)
         shaken = [array((x * (1 + rng.uniform(-step, step, x.shape))).astype(x.dtype)) for x in inputs]

@@ -6,14 +6,14 @@ from typing import Any
 
 from baton._src.relax.nodes import Expr, ShapeExpr, Tuple
 from tests.relax.networks.in_bytes import quantised_convolution
-from tests.relax.networks.network import Net, Unsuited, alike, dims
+from tests.relax.networks.network import ACTIVATIONS, Net, Unsuited, alike, dims, least
+from tests.relax.networks.volumes import lines, volumes
 
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 33, 48, 64)
 OUTPUTS = (1, 2, 3, 4, 7, 8, 13, 16, 20, 32, 33, 40, 64)
 HEIGHTS = (1, 3, 5, 7, 8, 9, 13, 14, 17, 20, 28, 33)
 WIDTHS = (1, 4, 6, 7, 11, 15, 16, 21, 30, 47)
 WINDOWS = ((1, 1), (1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 3), (3, 1), (2, 2), (1, 7))
-ACTIVATIONS = ("nn.relu", "nn.silu", "sigmoid", "tanh", "nn.gelu")
 LARGE = (9, 10, 11, 13, 16, 19, 23, 33)
 """Open sizes that windows fit in."""
 
@@ -26,18 +26,6 @@ def image(g: Net) -> Expr:
     return g.parameter(n, g.draw.choice(CHANNELS), g.size("h", height, LARGE), g.size("w", width, LARGE))
 
 
-def _least(size: Any) -> int:
-    """How large an image is at least, after a few layers when it is open."""
-    return size if isinstance(size, int) else 3
-
-
-def _behind(g: Net, x: Expr, channels: int) -> Expr:
-    """With a bias and an activation, perhaps."""
-    if g.draw.random() < 0.6:
-        x = g.emit("add", x, g.shift(1, channels, 1, 1))
-    return g.emit(g.draw.choice(ACTIVATIONS), x) if g.draw.random() < 0.5 else x
-
-
 def _convolved(g: Net, x: Expr, outputs: int, groups: int) -> Expr:
     _, channels, height, width = dims(x)
     window = g.draw.choice(WINDOWS)
@@ -47,11 +35,11 @@ def _convolved(g: Net, x: Expr, outputs: int, groups: int) -> Expr:
     border = g.draw.choice([same, same, (0, 0), (1, 0, 0, 1), (2, 1)])
     low, high = border[:2], border[-2:]
     for size, taps, before, after in zip((height, width), window, low, high):
-        if (taps - 1) * apart + 1 > _least(size) + before + after:
+        if (taps - 1) * apart + 1 > least(size) + before + after:
             raise Unsuited
     weight = g.weight(outputs, channels // groups, *window)
     y = g.emit("nn.conv2d", x, weight, strides=step, padding=border, dilation=apart, groups=groups)
-    return _behind(g, y, outputs)
+    return g.behind(y, outputs)
 
 
 def convolution(g: Net, x: Expr) -> Expr:
@@ -77,14 +65,17 @@ def transposed(g: Net, x: Expr) -> Expr:
     _, channels, height, width = dims(x)
     size, step = g.draw.choice([1, 2, 3, 4]), g.draw.choice([1, 2, 2, 3])
     border, more = g.draw.choice([0, 0, min(1, size - 1)]), g.draw.choice([0, min(1, step - 1)])
-    groups = g.draw.choice([1, 1, 1, channels])
-    outputs = g.draw.choice([1, 3, 8, 16, 17]) if groups == 1 else 1
-    smallest = min(_least(height), _least(width))
-    if (smallest - 1) * step + size - 2 * border < 1 or max(_least(height), _least(width)) > 30:
+    apart = g.draw.choice([1, 1, 1, 2])
+    groups = g.draw.choice([1, 1, 1, channels, *(k for k in (2, 3, 4) if channels % k == 0)])
+    outputs = g.draw.choice([1, 3, 8, 16, 17]) if groups == 1 else g.draw.choice([1, 1, 2, 5])
+    smallest = min(least(height), least(width))
+    if (smallest - 1) * step + (size - 1) * apart - 2 * border < 0 or max(least(height), least(width)) > 30:
         raise Unsuited
     weight = g.weight(channels, outputs, size, size)
-    attrs = {"strides": step, "padding": border, "output_padding": more, "groups": groups}
-    return _behind(g, g.emit("nn.conv2d_transpose", x, weight, **attrs), outputs * groups)
+    steps = g.draw.choice([step, step, (step, max(1, step - 1))]) if not more else step
+    borders = g.draw.choice([border, border, (border, 0, 0, border)])
+    attrs = {"strides": steps, "padding": borders, "output_padding": more, "dilation": apart, "groups": groups}
+    return g.behind(g.emit("nn.conv2d_transpose", x, weight, **attrs), outputs * groups)
 
 
 def channels_behind(g: Net, x: Expr) -> Expr:
@@ -92,33 +83,33 @@ def channels_behind(g: Net, x: Expr) -> Expr:
     channels = dims(x)[1]
     y = g.emit("permute_dims", x, axes=[0, 2, 3, 1])
     if g.draw.random() < 0.6:
-        size = g.draw.choice([1, 3])
-        weight = g.weight(size, size, channels, g.draw.choice([3, 8, 16, 20]))
-        y = g.emit("nn.conv2d", y, weight, padding=size // 2, data_layout="NHWC", kernel_layout="HWIO")
+        size, apart = g.draw.choice([1, 3]), g.draw.choice([1, 1, 2])
+        groups = g.draw.choice([1, 1, channels, *(k for k in (2, 4) if channels % k == 0)])
+        outputs = g.draw.choice([3, 8, 16, 20]) if groups == 1 else groups * g.draw.choice([1, 1, 2, 3])
+        weight = g.weight(size, size, channels // groups, outputs)
+        attrs: dict[str, Any] = {"data_layout": "NHWC", "kernel_layout": "HWIO", "groups": groups, "dilation": apart}
+        y = g.emit("nn.conv2d", y, weight, padding=size // 2 * apart, strides=g.draw.choice([1, 1, 2]), **attrs)
     else:
         y = g.emit("nn.softmax", y, axis=-1)
     y = g.emit("nn.relu", y) if g.draw.random() < 0.5 else y
     return g.emit("permute_dims", y, axes=[0, 3, 1, 2])
 
 
-def lines(g: Net, x: Expr) -> Expr:
-    """One dimension: each image as a line."""
-    n, channels, height, width = dims(x)
-    line = g.emit("reshape", x, ShapeExpr([n, channels, height * width]))
-    size, outputs = g.draw.choice([1, 3, 5]), g.draw.choice(OUTPUTS)
-    y = g.emit("nn.conv1d", line, g.weight(outputs, channels, size), padding=size // 2)
-    return g.emit("reshape", y, ShapeExpr([n, outputs, height, width]))
-
-
 def pool(g: Net, x: Expr) -> Expr:
     """Windows that hang over, count borders or not, and step."""
     window = g.draw.choice([(2, 2), (3, 3), (3, 3), (1, 3), (5, 5)])
-    if max(window) > min(_least(d) for d in dims(x)[2:]):
+    apart = g.draw.choice([1, 1, 1, 2])
+    if (max(window) - 1) * apart + 1 > min(least(d) for d in dims(x)[2:]):
         raise Unsuited
     kind = g.draw.choice(["max", "avg"])
     attrs: dict[str, Any] = {"count_include_pad": g.draw.random() < 0.5} if kind == "avg" else {}
     border = g.draw.choice([0, 1, (0, 1, 1, 0)]) if min(window) > 1 else 0
-    attrs |= {"strides": g.draw.choice([1, 2, 2, 3]), "padding": border, "ceil_mode": g.draw.random() < 0.4}
+    attrs |= {
+        "strides": g.draw.choice([1, 2, 2, 3]),
+        "padding": border,
+        "dilation": apart,
+        "ceil_mode": g.draw.random() < 0.4,
+    }
     return g.emit(f"nn.{kind}_pool2d", x, pool_size=window, **attrs)
 
 
@@ -186,7 +177,7 @@ def divided(g: Net, x: Expr) -> Expr:
 def resized(g: Net, x: Expr) -> Expr:
     """To another size."""
     height, width = dims(x)[2:]
-    if max(_least(height), _least(width)) > 20:
+    if max(least(height), least(width)) > 20:
         raise Unsuited
     method = g.draw.choice(["linear", "nearest_neighbor", "cubic"])
     place = g.draw.choice(["half_pixel", "align_corners", "asymmetric"])
@@ -196,12 +187,18 @@ def resized(g: Net, x: Expr) -> Expr:
 
 def padded(g: Net, x: Expr) -> Expr:
     """With a border of some kind."""
-    few = min(_least(d) for d in dims(x)[2:]) < 3
+    few = min(least(d) for d in dims(x)[2:]) < 3
     mode = g.draw.choice(["constant", "edge", "edge" if few else "reflect"])
     return g.emit("nn.pad", x, [0, 0, 0, 0, 1, 2, 2, 0], pad_mode=mode)
 
 
+def widened(g: Net, x: Expr) -> Expr:
+    """In a wider dtype for a while."""
+    return g.widened(x, IMAGES)
+
+
 IMAGES = (
-    *(convolution,) * 6, *(quantised_convolution,) * 2, *(depthwise,) * 2, grouped, transposed, channels_behind, lines,
-    *(pool,) * 2, averaged, activated, shifted, scaled, normalised, residual, joined, divided, resized, padded,
+    *(convolution,) * 6, *(quantised_convolution,) * 2, *(depthwise,) * 2, grouped, *(transposed,) * 2, channels_behind,
+    lines, volumes, *(pool,) * 2, averaged, activated, shifted, scaled, normalised, residual, joined, divided, resized,
+    padded, widened,
 )  # fmt: skip

@@ -23,7 +23,8 @@ from tests.relax.build import RELAX
 
 Layer = Callable[["Net", Expr], Expr]
 Sizes = dict[str, int]
-DTYPES = ("float32",) * 6 + ("float16", "bfloat16")
+DTYPES = ("float32",) * 6 + ("float16", "bfloat16", "float64")
+ACTIVATIONS = ("nn.relu", "nn.silu", "sigmoid", "tanh", "nn.gelu")
 
 
 class Unsuited(Exception):
@@ -130,12 +131,31 @@ class Net:
             except (Unsuited, DiagnosticError):
                 continue
 
+    def behind(self, x: Expr, channels: int) -> Expr:
+        """A bias for each channel and an activation, perhaps."""
+        if self.draw.random() < 0.6:
+            x = self.emit("add", x, self.shift(1, channels, *[1] * (len(dims(x)) - 2)))
+        return self.emit(self.draw.choice(ACTIVATIONS), x) if self.draw.random() < 0.5 else x
+
+    def widened(self, x: Expr, layers: Sequence[Layer]) -> Expr:
+        """A layer in a wider dtype, whose parameters are of that, too."""
+        own = self.dtype
+        self.dtype = self.draw.choice(["float64"] if own in ("float32", "float64") else ["float32", "float64"])
+        y = self.layer(self.emit("astype", x, self.dtype), layers)
+        self.dtype = own
+        return self.emit("astype", y, own)
+
 
 def dims(x: Any) -> list[Any]:
     """Ints, and expressions where they are open."""
     if x.struct_info.shape is None:
         raise Unsuited
     return [d.value if isinstance(d, IntImm) else d for d in x.struct_info.shape.values]
+
+
+def least(size: Any) -> int:
+    """How large an image is at least, after a few layers when it is open."""
+    return size if isinstance(size, int) else 3
 
 
 def alike(x: Any, y: Any) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.relax.literals import const
-from baton._src.relax.nodes import Expr, ShapeExpr, Tuple
+from baton._src.relax.nodes import Expr, PrimValue, ShapeExpr, Tuple
 from tests.relax.networks.in_bytes import product_of_bytes, quantised_product
 from tests.relax.networks.network import Net, Unsuited, alike, dims
+from tests.relax.networks.recurrences import recurrent
 
 FEATURES = (1, 3, 4, 8, 12, 16, 17, 24, 32, 33, 64, 100)
 OUTPUTS = (1, 2, 3, 7, 8, 9, 16, 17, 18, 26, 32, 33, 40, 64, 70, 128)
@@ -52,13 +53,19 @@ def attention(g: Net, x: Expr) -> Expr:
     """Of a few heads, whose keys may be shared."""
     batch, steps, _ = dims(x)
     features, heads, width = _features(x), g.draw.choice([1, 2, 3, 4]), g.draw.choice([4, 8, 16, 20])
+    shared = g.draw.choice([k for k in (heads, heads, 1, 2) if heads % k == 0])
 
     def projected(count: int) -> Any:
         y = g.emit("matmul", x, g.weight(features, count * width))
         return g.emit("reshape", y, ShapeExpr([batch, steps, count, width]))
 
-    mask = g.draw.choice([None, None, "TopLeft", "BottomRight"])
-    y = g.emit("nn.attention", projected(heads), projected(heads), projected(heads), causal_mask=mask)
+    attrs: dict[str, Any] = {"causal_mask": g.draw.choice([None, None, "TopLeft", "BottomRight"])}
+    attrs |= {"scale": g.draw.choice([0.3, 1.0])} if g.draw.random() < 0.2 else {}
+    attrs |= {"window_size": g.draw.choice([1, 2, 5])} if attrs["causal_mask"] and g.draw.random() < 0.3 else {}
+    if g.draw.random() < 0.3:
+        whole = (batch, heads, steps, steps)
+        attrs["bias"] = g.parameter(*(g.draw.choice([d, 1]) for d in whole[g.draw.randint(0, 2) :]))
+    y = g.emit("nn.attention", projected(heads), projected(shared), projected(shared), **attrs)
     return g.emit("reshape", y, ShapeExpr([batch, steps, heads * width]))
 
 
@@ -84,26 +91,37 @@ def looked_at(g: Net, x: Expr) -> Expr:
     return g.emit("tanh", g.emit("matmul", scores, x))
 
 
-def recurrent(g: Net, x: Expr) -> Expr:
-    """A layer of cells along the steps."""
-    batch, _, _ = dims(x)
-    if not isinstance(batch, int):
-        raise Unsuited
-    kind = g.draw.choice(["lstm", "gru", "rnn"])
-    gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
-    hidden = g.draw.choice([1, 3, 8, 16, 20, 33])
-    projected = g.emit("matmul", g.emit("permute_dims", x, axes=[1, 0, 2]), g.weight(_features(x), gates * hidden))
-    names = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}[kind]
-    attrs: dict[str, Any] = {"kind": kind, "activations": names, "alphas": (0.0,) * len(names)}
-    attrs |= {"betas": (0.0,) * len(names), "reverse": g.draw.random() < 0.3, "linear_before_reset": kind == "gru"}
-    others = {"cell": g.shift(batch, hidden)} if kind == "lstm" else {}
-    if g.draw.random() < 0.3:
-        others["bias"] = g.shift(gates * hidden)
-    if g.draw.random() < 0.2:
-        others["lengths"] = const(g.rng.integers(0, 4, batch).astype("int32"))
-    state = [projected, g.weight(hidden, gates * hidden), g.shift(batch, hidden)]
-    found = g.emit("nn.recurrence", *state, Tuple(list(others.values())), extras=tuple(others), **attrs)
-    return g.emit("permute_dims", g.field(found, 0), axes=[1, 0, 2])
+def batched(g: Net, x: Expr) -> Expr:
+    """By another matrix for each of the batch, as a product or as a sum over named axes."""
+    batch, steps, _ = dims(x)
+    features, outputs = _features(x), g.draw.choice(OUTPUTS)
+    span = 1.7 / features**0.5
+    y = g.parameter(g.draw.choice([batch, 1]), features, outputs, span=span)
+    kind = g.draw.choice(["matmul", "turned", "einsum"])
+    if kind == "matmul":
+        return g.emit("matmul", x, y)
+    if kind == "turned":
+        left = g.parameter(batch, features, steps, span=span)
+        return g.emit("matmul", g.emit("permute_dims", left, axes=[0, 2, 1]), g.emit("permute_dims", x, axes=[0, 2, 1]))
+    named = g.draw.choice(["bsf,fo->bso", "bsf,of->sbo", "bsf,fo->bo", "sbf,fo->bso"])
+    matrix = g.weight(outputs, features) if "of" in named else g.weight(features, outputs)
+    found = g.emit("einsum", Tuple([x, matrix]), named)
+    return found if len(dims(found)) == 3 else g.emit("tanh", g.emit("expand_dims", found, [1]))
+
+
+def picked(g: Net, x: Expr) -> Expr:
+    """The greatest of each row: which it is, and some of them."""
+    features = _features(x)
+    kind = g.draw.choice(["one_hot", "topk", "gather", "scatter"])
+    if kind == "topk":
+        return g.emit("topk", x, k=g.draw.randint(1, features), axis=-1, ret_type="values")
+    places = g.emit(g.draw.choice(["argmax", "argmin"]), x, axis=2, keepdims=kind != "one_hot")
+    if kind == "one_hot":
+        return g.emit("one_hot", places, PrimValue(g.draw.choice([1, 2])), PrimValue(0), features)
+    if kind == "gather":
+        return g.emit("concat", Tuple([g.emit("gather_elements", x, places, axis=2), x]), axis=2)
+    updates = g.emit("tanh", g.emit("sum", x, axis=2, keepdims=True))
+    return g.emit("scatter_elements", x, places, updates, axis=2, reduction=g.draw.choice(["update", "add", "max"]))
 
 
 def softmax(g: Net, x: Expr) -> Expr:
@@ -150,8 +168,11 @@ def reduced(g: Net, x: Expr) -> Expr:
 
 
 def scanned(g: Net, x: Expr) -> Expr:
-    """Running sums."""
-    return g.emit("tanh", g.emit("cumsum", x, axis=g.draw.choice([0, 1, 2])))
+    """Running sums and products."""
+    axis = g.draw.choice([0, 1, 2])
+    if g.draw.random() < 0.25:
+        return g.emit("cumprod", g.emit("tanh", x), axis=axis, exclusive=g.draw.random() < 0.3)
+    return g.emit("tanh", g.emit("cumsum", x, axis=axis, exclusive=g.draw.random() < 0.2))
 
 
 def turned(g: Net, x: Expr) -> Expr:
@@ -197,8 +218,13 @@ def residual(g: Net, x: Expr) -> Expr:
     return g.emit("add", x, y) if alike(x, y) else y
 
 
+def widened(g: Net, x: Expr) -> Expr:
+    """In a wider dtype for a while."""
+    return g.widened(x, ROWS)
+
+
 ROWS = (
-    *(linear,) * 4, quantised_product, product_of_bytes, gated, *(attention,) * 2, cross_attention, looked_at,
+    *(linear,) * 4, quantised_product, product_of_bytes, gated, batched, *(attention,) * 2, cross_attention, looked_at,
     recurrent, *(softmax,) * 2, *(norm,) * 2, activated, chain, reduced, scanned, turned, *(moved,) * 2, ordered,
-    chosen, residual,
+    chosen, picked, residual, widened,
 )  # fmt: skip
