@@ -37,6 +37,7 @@ from baton._src.relay.patterns import (
     TuplePattern,
     VarPattern,
     WildcardPattern,
+    must_be_pattern,
 )
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -124,6 +125,7 @@ def partition(
     for stay inside of the function; those that a wildcard stands for are arguments. Of a pattern that is a function's
     there are no matches: a function that is not called is not computed.
     """
+    must_be_pattern(pattern, "partition")
     _must_be_expression(expr)
     groups = {} if isinstance(pattern, FunctionPattern) else _groups(pattern, expr)
     done: dict[Any, Any] = {}

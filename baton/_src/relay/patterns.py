@@ -22,7 +22,8 @@ from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
 
-def _must_be_pattern(value: Any, place: str) -> None:
+def must_be_pattern(value: Any, place: str) -> None:
+    """Error `relay-pattern`, a TypeError, for anything else, which would match nothing."""
     if not isinstance(value, DFPattern):
         message = f"{place} takes patterns, got {type(value).__name__}"
         raise fail("relay-pattern", message, help="is_expr(e) matches the expression e", kind=TypeError)
@@ -43,7 +44,7 @@ class DFPattern:
             content = getattr(self, name)
             for one in content if isinstance(content, (list, tuple)) else (content,):
                 if one is not None:
-                    _must_be_pattern(one, f"{name} of a {type(self).__name__}")
+                    must_be_pattern(one, f"{name} of a {type(self).__name__}")
 
     def match(self, expr: Any) -> bool:
         """Whether `expr` as a whole matches."""
@@ -127,7 +128,7 @@ class WildcardPattern(DFPattern):
 
     def redirect_to(self, pattern: DFPattern) -> None:
         """Match what `pattern` does from now on: so patterns mention themselves."""
-        _must_be_pattern(pattern, "redirect_to")
+        must_be_pattern(pattern, "redirect_to")
         self.target[:] = [pattern]
 
 

@@ -51,14 +51,26 @@ def test_operands_by_iterators() -> None:
     assert len(relay.concatenate((part for part in (x, x)), 0).args[0].fields) == 2
 
 
+def change_batch(axis: int) -> Any:
+    module = relay.fromtext(TWO)
+    return transform.ChangeBatch({module["f"].params[0]: axis}, 4)(module)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (lambda: transform.ConvertLayout({"nn.conv2d": []}), "there is no layout for nn.conv2d"),
         (lambda: transform.MergeComposite([("a.b",)])(relay.fromtext(TWO)), r"an entry of a pattern table is \(name"),
+        (lambda: transform.MergeComposite([("a.b", 3)])(relay.fromtext(TWO)), "partition takes patterns, got int"),
+        (lambda: transform.RemoveUnusedFunctions(["mian"])(relay.fromtext(TWO)), "has no function 'mian'"),
+        (lambda: transform.InlineCompilerFunctionsBoundTo(["h"])(relay.fromtext(TWO)), "has no function 'h'"),
+        (lambda: transform.recast(relay.const(1), "int8", "int32", ops=["nn.conv2"]), "no Relay operator .*nn.conv2'"),
+        (lambda: transform.ChangeBatch({relay.var("y"): 0})(relay.fromtext(TWO)), "no function has the parameter y"),
+        (lambda: change_batch(1), r"%x is .*float32.*, which has no dim 1"),
         (lambda: relay.build_module.bind_params_by_name(relay.var("x"), {}), "parameters of a function are bound"),
     ],
 )
 def test_slips_are_named(wrong: Any, message: str) -> None:
+    """Unknown names were passed over: RemoveUnusedFunctions removed everything."""
     with pytest.raises(DiagnosticError, match=message):
         wrong()

@@ -14,6 +14,7 @@ from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import replace
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.decorators import UserFunctionPass, make_decorator
 from baton._src.transform.passes import Pass
@@ -73,20 +74,38 @@ def ToCPS(expr: Any = None, mod: IRModule | None = None) -> Any:
     return ModuleToCPS() if expr is None else to_cps(expr, mod)
 
 
+_PARAMETERS = "give the variables of the function: module['main'].params[0]"
+
+
 @dataclass(frozen=True)
 class ChangeBatch(RelayFunctionPass):
-    """The dim of parameters that holds the batch made `batch_size`; `data` maps parameters to the dim's position."""
+    """The dim of parameters that holds the batch made `batch_size`; `data` maps parameters to the dim's position.
+
+    Error `pass-parameter`: what no function has as a parameter, or a position that its type has not.
+    """
 
     opt_level: ClassVar[int] = 1
     data: Mapping[Any, int]
     batch_size: int = 16
 
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        params = {p for f in module.functions.values() for p in getattr(f, "params", ())}
+        for given in self.data:
+            if given not in params:
+                name = getattr(given, "name_hint", given)
+                raise fail("pass-parameter", f"ChangeBatch: no function has the parameter {name}", help=_PARAMETERS)
+        return super().run(module, ctx)
+
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         changed: dict[Any, Any] = {}
         for param in function.params:
             if param in self.data:
-                shape = list(param.type_annotation.shape)
-                shape[self.data[param]] = self.batch_size
-                changed[param] = relay.var(param.name_hint, shape=shape, dtype=param.type_annotation.dtype)
+                type_, axis = param.checked_type, self.data[param]
+                rank = len(getattr(type_, "shape", ()))
+                if not -rank <= axis < rank:
+                    raise fail("pass-parameter", f"ChangeBatch: %{param.name_hint} is {type_}, which has no dim {axis}")
+                shape = list(type_.shape)
+                shape[axis] = self.batch_size
+                changed[param] = relay.var(param.name_hint, shape=shape, dtype=type_.dtype)
         params = [changed.get(p, p) for p in function.params]
         return relay.Function(params, replace(function.body, changed), None, function.type_params, function.attrs)

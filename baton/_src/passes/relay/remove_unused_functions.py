@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.relay.expressions import global_vars
 from baton._src.relay.nodes import Function
@@ -19,14 +18,18 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class RemoveUnusedFunctions(Pass):
-    """`entry_functions` (None: `main`) are reachable by definition; functions of other languages stay."""
+    """`entry_functions` (None: `main`, if there is one) are reachable by definition; functions of other languages stay.
+
+    Error `module-missing`: the module has no function of such a name.
+    """
 
     opt_level: ClassVar[int] = 1
     entry_functions: Sequence[str] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         by_name = {v.name_hint: v for v in module.functions}
-        todo: list[GlobalVar] = [by_name[n] for n in self.entry_functions or ("main",) if n in by_name]
+        wanted = [n for n in ("main",) if n in by_name] if self.entry_functions is None else self.entry_functions
+        todo = [module.get_global_var(name) for name in wanted]
         reached = set(todo)
         while todo:
             function = module.functions[todo.pop()]

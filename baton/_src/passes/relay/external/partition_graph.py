@@ -144,13 +144,15 @@ class _Carving:
 
 @dataclass(frozen=True)
 class InlineCompilerFunctionsBoundTo(Pass):
-    """Inline functions for external compilers into their callers: those named, or all."""
+    """Inline functions for external compilers into their callers: those named, which the module must have, or all."""
 
     opt_level: ClassVar[int] = 0
     global_vars: Sequence[Any] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        wanted = None if self.global_vars is None else {getattr(v, "name_hint", v) for v in self.global_vars}
+        wanted = None
+        if self.global_vars is not None:
+            wanted = {module.get_global_var(getattr(v, "name_hint", v)).name_hint for v in self.global_vars}
         inlined = {
             v.name_hint: f
             for v, f in module.functions.items()

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from baton._src.ir.expr import Op
+from baton._src.ops.catalogue import CATALOGUE, unknown_op
 from baton._src.passes.relay.building import Build
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import rewrite, walk
@@ -30,11 +31,16 @@ def recast(
 ) -> Any:
     """`expr` with calls of `ops` (convolutions, if None) on operands of `dtype`, giving `out_dtype`.
 
-    `skip_layers` are numbers of such calls, in order, that stay; negative ones count from the last.
+    `skip_layers` are numbers of such calls, in order, that stay; negative ones count from the last. Error `op-unknown`:
+    one of `ops` that there is not.
     """
     typed = infer_expr(expr)
     wanted = DEFAULT if ops is None else tuple(ops)
-    layers = [n for n in walk(typed) if isinstance(n, Call) and isinstance(n.op, Op) and n.op.name in wanted]
+    calls = [n for n in walk(typed) if isinstance(n, Call) and isinstance(n.op, Op)]
+    layers = [n for n in calls if n.op.name in wanted]
+    for name in wanted:
+        if name not in CATALOGUE and all(n.op.name != name for n in layers):
+            raise unknown_op(name, CATALOGUE.relay_names(), "Relay ")
     skipped = {layers[i] for i in skip_layers or () if -len(layers) <= i < len(layers)}
     chosen = set(layers) - skipped
     build = Build()
