@@ -13,7 +13,7 @@ _FEATURES = (
 
 HELPERS = {
     **names("driver.tvm_names.testing", "assert_allclose assert_prim_expr_equal check_numerical_grads main"),
-    **names("driver.tvm_names.testing", "get_dtype_range strtobool echo nop"),
+    **names("driver.tvm_names.testing", "get_dtype_range strtobool echo nop install_request_hook"),
     **names("driver.tvm_names.pytest_marks", "parameter parameters fixture"),
     **names("driver.tvm_names.pytest_marks", "parametrize_targets enabled_targets device_enabled"),
     **names("driver.tvm_names.pytest_marks", "exclude_targets known_failing_targets"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.ir.function_map import FunctionMap
 from baton._src.ir.node import Node, init_field, node, part
 from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
@@ -36,7 +37,7 @@ class IRModule(Node):
             raise fail(
                 "module-function", f"a module takes a dict of functions by name, got {functions!r:.60}", kind=TypeError
             )
-        found: dict[GlobalVar, Any] = {}
+        found = FunctionMap()
         for key, function in (functions or {}).items():
             if not isinstance(key, (str, GlobalVar)):
                 raise TypeError(f"functions have names (GlobalVar or str), not a {type(key).__name__}")
