@@ -39,6 +39,19 @@ def test_roi_align(samples: tuple[str, int], corners: str) -> None:
     assert_as_onnxruntime(node, inputs, boxes=BOXES, numbers=NUMBERS)
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_only_the_regions_of_a_pixel_that_is_no_number_are_none(mode: str) -> None:
+    """Maxima were products with all pixels of an image, so that one NaN made all of its regions NaN."""
+    node = make_node("RoiAlign", ["x", "boxes", "of"], ["y"], mode=mode, sampling_ratio=2, output_height=2)
+    inputs = [("x", ["n", "c", "h", "w"]), ("boxes", ["k", 4]), ("of", (["k"], TensorProto.INT64))]
+    model, images = baton.compile(model_of([node], inputs, opset=16)), IMAGES.copy()
+    images[1, :, 0, 7] = np.nan
+    feed = {"boxes": np.array([[0, 0, 4, 4], [0, 0, 4, 4], [5, 0, 8, 3]], "float32"), "of": np.array([0, 1, 1])}
+    wanted, found = (model.run({"x": x, **feed})[0] for x in (IMAGES, images))
+    np.testing.assert_array_equal(found[:2], wanted[:2])
+    assert np.isnan(found[2]).any()
+
+
 def test_max_roi_pool() -> None:
     node = make_node("MaxRoiPool", ["x", "boxes"], ["y"], pooled_shape=[3, 2], spatial_scale=0.5)
     boxes = np.concatenate([NUMBERS[:4, None], 2 * BOXES[:4]], axis=1).astype("float32")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from baton._src.frontends.graph_builder.suppression import chosen_boxes
@@ -60,22 +62,26 @@ def roi_align(node: OnnxNode) -> Value:
         node.fail("maxima need a sampling_ratio: without one the number of samples depends on the regions")
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    images = g.call("take", x, node[2], axis=0, mode="fast")
     rows = _sample_places(node, rois, (1, 3), height * ratio)
     columns = _sample_places(node, rois, (0, 2), width * ratio)
-    sampled = _greatest_shares(node, images, rows, columns)
-    parts = g.reshape(sampled, (*sampled.known_shape()[:2], height, ratio, width, ratio))
-    return g.call("max", parts, axis=(3, 5), keepdims=False)
+    sampled = _greatest_shares(node, x, rows, columns)
+    parts = g.reshape(sampled, (sampled.known_shape()[0], height, ratio, width, ratio, x.shape[1]))
+    return g.transpose(g.call("max", parts, axis=(2, 4), keepdims=False), (0, 3, 1, 2))
 
 
 def _with_images(node: OnnxNode, rois: Value) -> Value:
-    """[regions, 5]: the number of each region's image before its corners; one that is not there is an error."""
+    """[regions, 5]: the number of each region's image before its corners."""
+    g = node.graph
+    return g.call("concat", (g.cast(g.reshape(_image_numbers(node), (-1, 1)), rois.dtype), rois), axis=1)
+
+
+def _image_numbers(node: OnnxNode) -> Value:
+    """[regions]: the number of each region's image; one that is not there is an error."""
     g, images = node.graph, node[0].shape
     if images is None:
         node.fail("the rank of the images must be known", code="onnx-dynamic")
     there = g.call("arange", start=0, stop=images[0], step=1, dtype=INT64)
-    number = g.call("take", there, node[2], axis=0, mode="fast")
-    return g.call("concat", (g.cast(g.reshape(number, (-1, 1)), rois.dtype), rois), axis=1)
+    return g.call("take", there, node[2], axis=0, mode="fast")
 
 
 def _is_aligned(node: OnnxNode) -> bool:
@@ -109,43 +115,47 @@ def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: in
 
 
 def _greatest_shares(node: OnnxNode, images: Value, rows: Value, columns: Value) -> Value:
-    """[regions, channels, rows, columns]: samples at every crossing; zero beyond a pixel outside the image.
+    """[regions, rows, columns, channels]: samples at every crossing; zero beyond a pixel outside the image.
 
     Of the four pixels around a place that are weighed to interpolate it, the greatest share: what ONNX takes the
-    maxima of. Along an axis a share is a product with a matrix of weights.
+    maxima of.
     """
     g, shape = node.graph, images.shape
     assert shape is not None
-    height, width = shape[2:]
+    _, channels, height, width = shape
+    pixels = g.reshape(g.transpose(images, (0, 2, 3, 1)), (-1, channels))
+    first_row = g.call("multiply", g.reshape(_image_numbers(node), (-1, 1, 1)), g.dims(height))
     found: Value | None = None
-    for by_row in _hats(node, rows, height):
-        half = g.call("matmul", g.call("expand_dims", by_row, axis=(1,)), images)
-        for by_column in _hats(node, columns, width):
-            right = g.call("expand_dims", g.transpose(by_column, (0, 2, 1)), axis=(1,))
-            part = g.call("matmul", half, right)
-            found = part if found is None else g.call("maximum", found, part)
+    for row, by_row in _ends(node, rows, height, 2):
+        line = g.call("multiply", g.call("add", first_row, row), g.dims(width))
+        for column, by_column in _ends(node, columns, width, 1):
+            pixel = g.call("take", pixels, g.call("add", line, column), axis=0, mode="fast")
+            weight = g.call("expand_dims", g.call("multiply", by_row, by_column), axis=(3,))
+            # Nothing of what is outside, rather than 0 times it, which may be NaN.
+            nothing = g.scalar(0, pixel)
+            share = g.call("multiply", pixel, g.cast(weight, pixel.dtype))
+            share = g.call("where", g.call("equal", weight, g.scalar(0, weight)), nothing, share)
+            found = share if found is None else g.call("maximum", found, share)
     assert found is not None
     return found
 
 
-def _hats(node: OnnxNode, places: Value, size: Dim) -> tuple[Value, Value]:
-    """[regions, samples, size]: how much each pixel counts for each sample, the one before the sample in one matrix,
-    the one behind it in another."""
+def _ends(node: OnnxNode, places: Value, size: Dim, axis: int) -> Iterator[tuple[Value, Value]]:
+    """The pixel before each sample along an axis and the one behind it, with how much it counts: [regions, samples],
+    with an axis for the other samples."""
     g = node.graph
     zero, one, end = g.scalar(0, places), g.scalar(1, places), g.cast(g.dims(size), places.dtype)
-    inside = g.call(
-        "logical_and",
-        g.call("greater_equal", places, g.scalar(-1, places)),
-        g.call("less_equal", places, end),
-    )
-    last = g.call("subtract", end, one)
-    at = g.call("expand_dims", g.call("minimum", g.call("maximum", places, zero), last), axis=(2,))
-    pixels = g.call("arange", start=0, stop=size, step=1, dtype=INT64)
-    pixels = g.cast(g.reshape(pixels, (1, 1, size)), places.dtype)
-    near = g.call("maximum", g.call("subtract", one, g.call("abs", g.call("subtract", at, pixels))), zero)
-    weights = g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
-    before, nothing = g.call("less_equal", pixels, at), g.scalar(0, weights)
-    return g.call("where", before, weights, nothing), g.call("where", before, nothing, weights)
+    from_front = g.call("greater_equal", places, g.scalar(-1, places))
+    inside = g.cast(g.call("logical_and", from_front, g.call("less_equal", places, end)), places.dtype)
+    last = g.call("subtract", g.dims(size), g.constant(1, INT64))
+    at = g.call("minimum", g.call("maximum", places, zero), g.call("subtract", end, one))
+    before = g.call("floor", at)
+    behind = g.call("subtract", at, before)
+    for step, share in ((0, g.call("subtract", one, behind)), (1, behind)):
+        pixel = g.call("add", g.cast(before, INT64), g.constant(step, INT64))
+        pixel = g.call("maximum", g.call("minimum", pixel, last), g.constant(0, INT64))  # of a region that is NaN, too
+        weight = g.call("multiply", share, inside)
+        yield g.call("expand_dims", pixel, axis=(axis,)), g.call("expand_dims", weight, axis=(axis,))
 
 
 DETECTION: dict[str, Converter] = {
