@@ -312,8 +312,17 @@ def test_float16(rows: int, transposed: bool) -> None:
     np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("cpu", "many"), [("skylake-avx512", True), ("znver3", False)])
+def test_panels_take_turns_where_tiles_are_large(cpu: str, many: bool) -> None:
+    """Guards a choice: tiles in 16 registers read panels from as near as can be, others read a far A for several."""
+    choices = Choices()
+    with using(choices):
+        decide(product(1500, 768, 768, False), Target(f"llvm -mcpu={cpu} -num-cores=1"))
+    assert (choices.offered["panels_in_turn"].default > 1) == many
+
+
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("n", [64, 80])
+@pytest.mark.parametrize("n", [96, 120])
 def test_panels_in_turn(n: int, packed: bool) -> None:
     """Guards tiles of several panels in turn, which products with more rows than the second-level cache holds have."""
     m, k, target = 530, 260, Target("llvm -mcpu=x86-64 -num-cores=1")
@@ -325,10 +334,10 @@ def test_panels_in_turn(n: int, packed: bool) -> None:
         weight = packable_weight(func, target)
         assert weight is not None
         func, given = reading_panels(func, weight), panels(right, weight.width)
-    choices = Choices()
+    choices = Choices({"panels_in_turn": 2})
     with using(choices):
         decision = decide(func, target)
-    assert choices.offered["panels_in_turn"].default > 1
+    assert 2 in choices.offered["panels_in_turn"].candidates
     out = np.zeros((m, n), "float32")
     assert call(build(decision.func, target, checked=True), func, left, given, out) is None
     np.testing.assert_allclose(out, left @ right, rtol=1e-4, atol=1e-4)

@@ -20,10 +20,16 @@ from baton._src.lower.kernel_schedules.products.converted_rows import with_conve
 from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
 from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import PAGE, rows_in_place, steps_of_k
+from baton._src.lower.kernel_schedules.products.row_tiles import PAGE, rows_in_place
 from baton._src.lower.kernel_schedules.products.sharing import shared_panels
 from baton._src.lower.kernel_schedules.products.tile_results import write_out
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.products.tiles import (
+    Accumulators,
+    steps_of_k,
+    tile_rows,
+    tile_shape,
+    unrolled_by,
+)
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,

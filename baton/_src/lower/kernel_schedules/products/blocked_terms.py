@@ -77,7 +77,7 @@ class Blocks:
         """All tiles of `count` rows from `first` on, block after block."""
         matrix, width, block = self.panels.matrix, self.panels.width, index_var("block")
         sums = local_buffer("sums", (ops.multiply(count, i64(width)),), matrix.stage.buffer.dtype)
-        kind = partial(self._tile, block=block, sums=sums, above=first)
+        kind = partial(self._tile, block=block, sums=sums, above=first, steps=shape.steps)
         ahead = self._ahead(block)
         every = panel_tiles(
             matrix, shape, width, self.number, first, count, self.packed, Prefetches(ahead, ahead, 0), kind
@@ -109,6 +109,7 @@ class Blocks:
         above: PrimExpr,
         pitch: int,
         masked: bool | None,
+        steps: int,
     ) -> st.Stmt:
         """One block of the sums of a tile: begun, or gone on with from the scratch; kept there, or written."""
         acc = Accumulators.of(rows, width, matrix.stage.buffer.dtype)
@@ -131,7 +132,7 @@ class Blocks:
         body = sequence(
             *([st.IfThenElse(is_last, sequence(*asked))] if asked else []),
             st.IfThenElse(is_first, begin, resume),
-            add_terms(acc, matrix, first, packed, pitch, beside, *self._terms(block)),
+            add_terms(acc, matrix, first, packed, pitch, beside, steps, *self._terms(block)),
             st.IfThenElse(
                 is_last,
                 write_out(matrix, acc, first, start, masked),

@@ -13,10 +13,16 @@ from baton._src.lower.kernel_schedules.products.converted_rows import with_conve
 from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
 from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import Columns, columns_of, steps_of_k
+from baton._src.lower.kernel_schedules.products.row_tiles import Columns, columns_of
 from baton._src.lower.kernel_schedules.products.sharing import shared_panels
 from baton._src.lower.kernel_schedules.products.tile_results import write_out
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.products.tiles import (
+    Accumulators,
+    TileShape,
+    steps_of_k,
+    tile_shape,
+    unrolled_by,
+)
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import allocated, i64, index_var, loop, nest, sequence
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64

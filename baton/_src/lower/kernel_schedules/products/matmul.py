@@ -13,6 +13,7 @@ several dozen, or an unknown number: `blocked_rows`; from memory: `streamed_rows
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -229,7 +230,7 @@ class _Packed:
             later = ops.add(start, i64(self.width * self.together))
             ahead = fetching(self.factor, later, self.width, self.shape.lanes)
         prefetches = tile_prefetches(self.matrix, self.target, ahead)
-        kind = in_turn(self.together, self.turn, multiply_add_tile)
+        kind = in_turn(self.together, self.turn, partial(multiply_add_tile, steps=self.shape.steps))
         return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, prefetches, kind)
 
 

@@ -26,7 +26,11 @@ PIECES = 4
 
 
 def group_size(matrix: Product, width: int, target: Target) -> int:
-    """The number of panels in a group: as many as fit in half the second-level cache if A is larger than it, else 1."""
+    """The number of panels in a group: as many as fit in half the second-level cache if A is larger than it, else 1.
+
+    Tiles in 16 registers read panels twice as fast, from where they are as near as can be: the one in use (Zen 3:
+    groups took 1.0 to 1.35 of the time).
+    """
     k, rows, columns = matrix.k.size, matrix.row_count, matrix.columns.size
     if k is None or rows is None or columns is None or matrix.pack is not None or not matrix.has_one_row_axis:
         return 1
@@ -34,7 +38,8 @@ def group_size(matrix: Product, width: int, target: Target) -> int:
     pieces = PIECES * target.num_cores if target.num_cores > 1 else 1
     sizes = [n for n in SIZES if columns % (n * width) == 0]
     fitting = [n for n in sizes if n * width * line <= half and n * width * pieces <= columns]
-    usual = fitting[0] if fitting and rows * line > target.cpu.l2_bytes else 1
+    is_far = rows * line > target.cpu.l2_bytes
+    usual = fitting[0] if fitting and is_far and target.cpu.vector_registers >= 32 else 1
     return tuned("panels_in_turn", usual, (1, *sizes))
 
 

@@ -207,9 +207,10 @@ def panel_prefetches(panel: Buffer, steps: int, width: int) -> Ahead:
     def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
-        share = ops.max(i64(1), ops.floordiv(i64(width), ops.max(tiles, i64(1))))
-        most = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
-        begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), most)
+        most = ops.max(tiles, i64(1))
+        share = ops.floordiv(ops.add(most, i64(width - 1)), most)
+        last = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
+        begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), last)
 
         def at(k: PrimExpr) -> st.Stmt:
             return prefetched(tir.BufferLoad(panel, (ops.add(begin, ops.multiply(k, share)),)))

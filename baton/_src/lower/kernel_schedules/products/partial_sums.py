@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products.row_tiles import steps_of_k
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, unrolled_by
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, steps_of_k, unrolled_by
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -12,6 +12,7 @@ of L1: a tile then has at most as many rows as L1 has ways.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -127,7 +128,7 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         if packed is not source:
             ahead = both(converting_beside(source, packed, panels.width), ahead)
         prefetches = tile_prefetches(matrix, target, ahead)
-        kind = in_turn(together, turn, multiply_add_tile)
+        kind = in_turn(together, turn, partial(multiply_add_tile, steps=shape.steps))
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, prefetches, kind)
 
     threads = target.num_cores

@@ -29,8 +29,6 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
-UNROLL_K = 1
-"""Unroll factor of the loop over k: one step fills the pipeline already, and more costs compile time."""
 PAGE = 4096
 """Stride in bytes after which addresses map to the same set of the first-level cache."""
 WAYS = 8
@@ -93,17 +91,15 @@ def panel_tiles(
     count: PrimExpr,
     packed: Buffer,
     prefetches: Prefetches,
-    kind: Callable[..., st.Stmt] | None = None,
+    kind: Callable[..., st.Stmt],
 ) -> st.Stmt:
-    """Tiles of rows for one panel, made of multiply-adds or by another `kind`; those of the last panel are no wider
-    than needed.
-    """
+    """Tiles of rows for one panel, made by `kind`; those of the last panel are no wider than needed."""
     worth_a_tail = WORTH_A_TAIL_OF_ANY if matrix.rows.size is None else WORTH_A_TAIL
     columns = columns_of(matrix.columns.size, pitch, shape, worth_a_tail)
     start = ops.multiply(panel, i64(pitch))
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
-        make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
+        make = partial(kind, pitch=pitch, masked=masked)
         return row_tiles(matrix, shape, width, first, count, start, packed, prefetches, make)
 
     if columns.whole is None:  # where masks are free, a second set of tiles without them would only cost compile time
@@ -201,11 +197,6 @@ def rows_in_place(matrix: Product) -> int:
     return WAYS * (PAGE // gcd(move * load.buffer.dtype.itemsize, PAGE))
 
 
-def steps_of_k() -> int:
-    """The number of steps along k to unroll."""
-    return tuned("unroll_k", UNROLL_K, (1, 2, 4, 8))
-
-
 def multiply_add_tile(
     matrix: Product,
     rows: int,
@@ -217,8 +208,11 @@ def multiply_add_tile(
     *,
     pitch: int,
     masked: bool | None,
+    steps: int,
 ) -> st.Stmt:
-    """A tile by multiply-adds from a panel of `pitch` columns; `masked` as in `write_out`."""
+    """A tile by multiply-adds from a panel of `pitch` columns; `masked` as in `write_out`. So many `steps` along k are
+    unrolled.
+    """
     stage = matrix.stage
     acc = Accumulators.of(rows, width, stage.buffer.dtype)
     assert stage.init is not None
@@ -227,7 +221,7 @@ def multiply_add_tile(
     body = sequence(
         *asked_results(matrix, rows, width, first, start),
         acc.each(lambda row, lane: init),
-        add_terms(acc, matrix, first, packed, pitch, beside),
+        add_terms(acc, matrix, first, packed, pitch, beside, steps),
         write_out(matrix, acc, first, start, masked),
     )
     return allocated(acc.buffer, body)
@@ -240,6 +234,7 @@ def add_terms(
     packed: Buffer,
     pitch: int,
     beside: Beside | None,
+    steps: int,
     done: PrimExpr | None = None,
     count: PrimExpr | None = None,
 ) -> st.Stmt:
@@ -259,4 +254,4 @@ def add_terms(
         products = acc.add_products(left, right)
         return products if beside is None else sequence(beside(step_of_k), products)
 
-    return unrolled_by(steps_of_k(), matrix.k.extent if count is None else count, "k", update)
+    return unrolled_by(steps, matrix.k.extent if count is None else count, "k", update)

@@ -26,7 +26,12 @@ from baton._src.lower.kernel_schedules.convolution.blocked.borders import Border
 from baton._src.lower.kernel_schedules.convolution.blocked.channel_chunks import Chunks
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked.results_ahead import result_prefetches, results_are_far
-from baton._src.lower.kernel_schedules.convolution.blocked.shapes import parts_of_map, row_taps, tile_shape
+from baton._src.lower.kernel_schedules.convolution.blocked.shapes import (
+    channels_at_once,
+    parts_of_map,
+    row_taps,
+    tile_shape,
+)
 from baton._src.lower.kernel_schedules.convolution.blocked.strided_points import with_points_copied
 from baton._src.lower.kernel_schedules.convolution.blocked.taps import each_sum, window_sums
 from baton._src.lower.kernel_schedules.convolution.blocked.tiles import Place, Point, Tile, Turns, tiles_of
@@ -98,6 +103,8 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     taps = row_taps(conv, target)
     place = Place(ops.multiply(group.var, i64(count)), count, None, taps=taps, dot=dot, turns=turns, far=far)
     tasks = (stage.spatial[0].size or 1) * (conv.blocks.size or 1) // count * parts
+    if dot is None and not conv.is_depthwise:
+        place = replace(place, channels=channels_at_once(target, conv.width, count * points * lines, count))
     chunks = None if wait else Chunks.of(conv, (count, points, lines), tasks, target)
     if chunks is not None:
         conv, place = chunks.part_of(conv), replace(place, chunks=chunks)

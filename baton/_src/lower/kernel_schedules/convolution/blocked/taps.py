@@ -14,7 +14,7 @@ from baton._src.lower.kernel_schedules.convolution.blocked.tiles import Place, P
 from baton._src.lower.kernel_schedules.convolution.blocked.weights_ahead import weight_prefetches
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import words_at
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import UNROLLED, VECTORIZED, i64, index_var, loop, nest, sequence
 from baton._src.lower.kernel_schedules.shared.stages import Axis
@@ -121,10 +121,22 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
         return st.BufferStore(acc.buffer, tir.Add(acc.load(number, at.lane), term), (acc.at(number, at.lane),))
 
     body = data.bound(weight.bound(each_sum(conv, place, run.rows, run.seen, update)))
-    body = nest([Axis(var, axis.extent) for axis, var in inner], body)
+    body = _over_channels([Axis(var, axis.extent) for axis, var in inner], place.channels, body)
     begin = substitute_and_fold(weight.place, {var: i64(0) for _, var in inner})
     body = sequence(*weight_prefetches(conv, weight, begin, place, start), body)
     return body if run.count == 1 else loop(tap, run.count, body)
+
+
+def _over_channels(inner: list[Axis], steps: int, body: st.Stmt) -> st.Stmt:
+    """`body` for a block of input channels, so many at a time."""
+    if steps == 1 or not inner:
+        return nest(inner, body)
+    (axis,) = inner
+
+    def at(channel: PrimExpr) -> st.Stmt:
+        return st.LetStmt(axis.var, ops.cast(axis.var.dtype, channel), body)
+
+    return unrolled_by(steps, axis.extent, axis.var.name, at)
 
 
 def _words(

@@ -124,7 +124,7 @@ class Place:
     """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
     of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words; `turns` numbers
     the tiles that read the same weights; `far`: the result is in no cache (`results_ahead`); `chunks`: of the channels,
-    if a tile adds up those of one.
+    if a tile adds up those of one; `channels` of the input are unrolled.
     """
 
     block: PrimExpr
@@ -136,6 +136,7 @@ class Place:
     turns: Turns | None = None
     far: bool = False
     chunks: Chunks | None = None
+    channels: int = 1
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
         """The index of a sum in the tile."""

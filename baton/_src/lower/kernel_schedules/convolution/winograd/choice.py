@@ -9,7 +9,12 @@ from __future__ import annotations
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv, read_conv
-from baton._src.lower.kernel_schedules.convolution.blocked.shapes import MOST_BLOCKS, USUAL_ROWS, most_points
+from baton._src.lower.kernel_schedules.convolution.blocked.shapes import (
+    MOST_BLOCKS,
+    USUAL_ROWS,
+    channels_at_once,
+    most_points,
+)
 from baton._src.lower.kernel_schedules.convolution.winograd.numbers import TAPS, TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.convolution.winograd.plan import Sizes, Winograd, transformed_weight
 from baton._src.lower.kernel_schedules.convolution.winograd.winograd import emit
@@ -111,7 +116,7 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
         enough = shared != "channels" or blocks // (beside * more) >= 2 * threads
         if blocks % (beside * more) == 0 and fits and enough:
             panels = more
-    return Sizes(tiles, rows, beside, panels, shared)
+    return Sizes(tiles, rows, beside, panels, shared, channels_at_once(target, conv.width, rows * beside, beside))
 
 
 def _near(l2_bytes: int, plane: int, inputs: int, outputs: int) -> int:

@@ -24,7 +24,8 @@ one core. Its threads spin after each product, and both cores are needed to comp
 @dataclass(frozen=True)
 class Sizes:
     """How the work is cut: tiles of a block, tiles and blocks of channels of a register tile, register tiles of a
-    chunk of channels; whether threads share blocks of tiles, or channels, or nothing.
+    chunk of channels; whether threads share blocks of tiles, or channels, or nothing; input channels that a register
+    tile unrolls.
     """
 
     tiles: int
@@ -33,6 +34,7 @@ class Sizes:
     panels: int
     shared: str = ""
     """"tiles", "channels" or nothing"""
+    channels: int = 1
 
     @property
     def blocks(self) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.winograd.plan import Winograd, rounded_up
 from baton._src.lower.kernel_schedules.convolution.winograd.tiles import Elements, load_tile, store_tile
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, unrolled_by
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     SERIAL,
@@ -109,7 +109,8 @@ class _RegisterTile:
         place = ops.multiply(ops.add(ops.multiply(number, i64(outer)), c), i64(inner * self.beside * self.width))
         line = ops.add(ops.multiply(ops.multiply(c, i64(sizes.tiles)), i64(inner)), rows)
         step = sequence(self._asked(c), self._each(self._update))
-        block = st.LetStmt(self.base, place, st.LetStmt(self.own, line, loop(self.k, inner, step)))
+        every = unrolled_by(sizes.channels, i64(inner), "k", lambda k: st.LetStmt(self.k, k, step))
+        block = st.LetStmt(self.base, place, st.LetStmt(self.own, line, every))
         zeros = self.acc.each(lambda row, lane: ops.const(0, self.acc.buffer.dtype))
         body = sequence(zeros, loop(c, outer, block), self._each(self._write))
         at_rows = ops.multiply(self.element, i64(self.elements.plane))
