@@ -32,11 +32,12 @@ ONE = Target("llvm -num-cores=1")
 
 
 def agrees(func: PrimFunc, *shapes: Any, target: Target = ONE, arrays: list[Any] | None = None) -> str:
-    """Run as scheduled and as written; the rule's name."""
+    """Run as scheduled and as written; the rule's name. The code is this machine's, if it lacks what the target has."""
     given = arrays or [random_array(shape, "float32", n) for n, shape in enumerate(shapes)]
     mine, wanted = ([a.copy() for a in given] for _ in range(2))
     decision = decide(func, target)
-    assert call(build(decision.func, target, checked=True), func, *mine) is None
+    here = target if target.features <= ONE.features else ONE
+    assert call(build(decision.func, here, checked=True), func, *mine) is None
     assert call(build(func, ONE), func, *wanted) is None
     for a, b in zip(mine, wanted, strict=True):
         np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=1e-3, atol=1e-3)
