@@ -136,6 +136,34 @@ def test_statements_over_the_same_buffers() -> None:
     assert run(total, {a: np.arange(3, dtype="float32")}, [(3,)])[0].tolist() == [11, 13, 15]
 
 
+def test_buffers_of_ones_own_may_leave_their_layout_open() -> None:
+    """Sizes, strides and offsets that a buffer given to te.extern leaves open were undefined in the kernel."""
+    n, m = var("n"), var("m")
+    a = placeholder((n, 3), name="A")
+    read = decl_buffer((m, 3), name="read", strides=[var("s0"), var("s1")], offset_factor=1)
+    written = decl_buffer((n, 3), name="written", elem_offset=var("start"))
+
+    def body(ins: Any, outs: Any) -> Any:
+        i = Var("i", "int32")
+        place = read.elem_offset + i * read.strides[0] + read.strides[1]
+        stored = BufferStore(outs[0], ins[0][i, 1] + ops.cast("float32", place), (i, 1))
+        return For(i, 0, m, 0, stored)
+
+    out = extern((n, 3), [a], body, in_buffers=[read], out_buffers=[written], name="out")
+    x = np.arange(12, dtype="float32").reshape(4, 3)
+    assert run(out, {a: x}, [(4, 3)])[0].tolist() == [[0, v + 3 * i + 1, 0] for i, v in enumerate(x[:, 1])]
+
+
+@pytest.mark.parametrize("facts", [{"shape": (4, 3)}, {"dtype": "int32"}, {"strides": [1, 3]}, {"elem_offset": 1}])
+def test_buffers_of_ones_own_fit_the_tensors(facts: dict[str, Any]) -> None:
+    """A buffer of another shape, dtype or layout was read as if it had the tensor's."""
+    a = placeholder((3, 3), name="A")
+    own = decl_buffer(**{"shape": (3, 3), "dtype": "float32", "name": "own", **facts})
+    out = extern((3, 3), [a], lambda ins, outs: BufferStore(outs[0], 1.0, (0, 0)), in_buffers=[own], name="out")
+    with pytest.raises(DiagnosticError, match=r"out takes float32.* as the buffer own"):
+        create_prim_func([a, out])
+
+
 @pytest.mark.parametrize(
     ("dim", "expected"), [(4, "int32"), (Var("n", "int64"), "int64"), (IntImm("int64", 4), "int64")]
 )

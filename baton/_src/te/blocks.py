@@ -9,6 +9,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.support.diagnostics import fail
+from baton._src.te.extern_buffers import stands_for
 from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.analysis.regions import point_regions
@@ -178,8 +179,7 @@ class Graph:
         outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
         replaced: dict[Any, Any] = {}
         for own, given in zip((*op.input_buffers, *op.output_buffers), (*actual, *outputs)):
-            if own is not given:
-                replaced |= {own: given, own.data: given.data}
+            replaced |= stands_for(op.name, own, given)
         body = substitute(op.body, replaced)
         reads = [full_region(b) for b in dict.fromkeys(actual)]
         block = Block((), reads, [full_region(b) for b in outputs], self.unique_block(op.name), body)

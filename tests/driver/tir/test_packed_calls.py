@@ -531,6 +531,29 @@ def test_kernels_without_calls_import_nothing_for_them() -> None:
     assert "baton_fault_cell" not in source
 
 
+def test_buffers_of_ir_builder_are_tensors(noted: Noted) -> None:
+    """Guards `ib.buffer_ptr` and `ib.allocate` as operands: they were refused."""
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = tir.ir_builder.create()
+        source, out, work = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.allocate("float32", (4,), name="work")
+        with ib.for_range(0, 4) as i:
+            work[i] = source[i] * 2.0
+            with ib.if_scope(i > 1):
+                ib.emit(tir.call_packed("calls.note", source, work, i))
+            out[i] = work[i]
+        return ib.get()
+
+    a = te.placeholder((4,), name="A")
+    both(
+        te.create_prim_func([a, te.extern((4,), [a], body, name="B", dtype="float32")]),
+        np.ones(4, "float32"),
+        np.zeros(4, "float32"),
+    )
+    assert [int(i) for _, _, i in noted] == [2, 3, 2, 3]
+    assert noted[0][1].numpy().tolist()[:3] == [2, 2, 2]
+
+
 def test_results_in_memory_that_may_only_be_read_are_refused() -> None:
     """Guards outputs of te.extern: the function would write into them through a pointer; inputs may be read-only."""
     a = te.placeholder((4,), name="A")

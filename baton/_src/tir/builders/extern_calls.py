@@ -60,11 +60,12 @@ def call_packed(name: str, *args: Any) -> PrimExpr:
 
 
 def packed_operand(argument: Any) -> Any:
-    """What a packed call passes for an argument: of a buffer its descriptor on the stack."""
-    if not isinstance(argument, Buffer):
-        return argument
-    shape = call("tvm_stack_make_shape", *argument.shape)
-    strides = call("tvm_stack_make_shape", *argument.strides) if argument.strides else literal(0)
-    kind, offset = literal(0, argument.dtype), argument.elem_offset
+    """What a packed call passes for an argument: of a buffer (also one of `ir_builder`) its descriptor on the stack."""
+    buffer = argument.asobject() if hasattr(argument, "asobject") else argument
+    if not isinstance(buffer, Buffer):
+        return buffer
+    shape = call("tvm_stack_make_shape", *buffer.shape)
+    strides = call("tvm_stack_make_shape", *buffer.strides) if buffer.strides else literal(0)
+    kind, offset = literal(0, buffer.dtype), buffer.elem_offset
     place = literal(0) if offset is None else offset
-    return call("tvm_stack_make_array", argument.data, shape, strides, len(argument.shape), kind, place)
+    return call("tvm_stack_make_array", buffer.data, shape, strides, len(buffer.shape), kind, place)
