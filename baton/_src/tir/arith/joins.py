@@ -53,7 +53,7 @@ def _join(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -
     joined = p.add(p.subtract(p.subtract(poly, remainder), partner), p.multiply(factor, numerator))
     if len(joined) < len(poly):
         return joined
-    whole = _join_within(ctx, poly, index, factor, dtype)
+    whole = _join_within(ctx, poly, index, factor)
     if whole is not None:
         return whole
     inner = division.single_quotient(ctx, numerator)
@@ -68,7 +68,7 @@ def _join(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -
     return joined if len(joined) < len(poly) else poly
 
 
-def _join_within(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly | None:
+def _join_within(ctx: Context, poly: Poly, index: int, factor: Poly) -> Poly | None:
     """x % 4 + x % 8 // 4 * 4 is x % 8; None if there is no such quotient."""
     numerator, divisor = ctx.atoms[index].args
     for other in p.atoms_of(poly):

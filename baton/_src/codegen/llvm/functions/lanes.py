@@ -122,13 +122,10 @@ class Lanes:
         """(x * factor rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN
         and an unspecified integer.
         """
-        magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
+        magic, bits_of_magic = (12582912.0, 0x4B400000) if self.bits == 32 else (6755399441055744.0, 0x4338000000000000)
         shifted = self.add(x, magic) if factor == 1.0 else self.fma(x, factor, magic)
-        number = self.int_op("sub", self.to_bits(shifted), self._bits_of(magic))
+        number = self.int_op("sub", self.to_bits(shifted), bits_of_magic)
         return self.sub(shifted, magic), number
-
-    def _bits_of(self, value: float) -> int:
-        return 0x4B400000 if self.bits == 32 else 0x4338000000000000
 
     def scale(self, x: str, exponent: str, normal: bool = False) -> str:
         """x * 2^n, for an n of `round_to_exponent`; beyond the normal range, too, unless 2^n is said to be `normal`."""

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, Split
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.depth_multiplier import decompose, depth_multiplier
-from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
+from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, infer_kernel, normalise_geometry, orders
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.precision import accumulator
@@ -123,16 +123,9 @@ def _check_channels(call: OpCall[Any], math: DimMath, data: Extents, kernel: Ext
 
 
 def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
-    """A kernel of unknown type: (channels, C / groups, kernel_size...), in its layout, of the data's dtype."""
-    a, x = call.attrs, call.tensor(0)
-    if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
-        return (None, None)
-    data, kernel, _ = orders(a)
-    math = DimMath(call.prover)
-    channels = data.canonical(math, x.shape)["C"]
-    extents: dict[str, Dim] = dict(zip(SPATIAL[a.spatial], a.kernel_size))
-    extents |= {"O": a.channels, "I": math.floor_divide(channels, a.groups)}
-    return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
+    """A kernel of unknown type: (channels, C / groups, kernel_size...)."""
+    a = call.attrs
+    return infer_kernel(call, lambda math, c: {"O": a.channels, "I": math.floor_divide(c, a.groups)})
 
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:

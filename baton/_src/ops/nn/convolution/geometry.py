@@ -5,7 +5,7 @@ Convolutions, transposed and deformable ones and their gradients share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.ir.attrs import set_attr
@@ -65,6 +65,19 @@ def infer_extents(call: OpCall[Any], rule: Rule) -> Info:
         return TensorInfo(None, dtype, out.rank, device)
     extents = rule(call, math, data.canonical(math, x.shape), weights)
     return TensorInfo(out.physical(math, extents), dtype, vdevice=device)
+
+
+def infer_kernel(call: OpCall[Any], channels: Callable[[DimMath, Dim], Extents]) -> Sequence[TensorInfo | None]:
+    """A kernel of unknown type: of the data's dtype, in its layout, of `kernel_size`. `channels` gives its O and I
+    by the data's channels.
+    """
+    a, x = call.attrs, call.tensor(0)
+    if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
+        return (None, None)
+    data, kernel, _ = orders(a)
+    math = DimMath(call.prover)
+    extents = dict(zip(SPATIAL[a.spatial], a.kernel_size)) | channels(math, data.canonical(math, x.shape)["C"])
+    return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
 
 
 def _check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:

@@ -182,36 +182,36 @@ def merge(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var
     annotated = next((loop for loop in loops if loop.annotations), None)
     if annotated is not None:
         raise refuse(f"the loop over {annotated.loop_var.name} is annotated", help="annotate the merged loop instead")
+    parent, nests = _nests(root, loops)
+    first = nests[0]
+    bodies = [first[-1].body]
+    for nest in nests[1:]:
+        if len(nest) != len(first) or not all(_alike(a, b) for a, b in zip(first, nest)):
+            raise refuse(f"the loops around {nest[-1].loop_var.name} have other extents or kinds")
+        renamed: dict[Any, Any] = {b.loop_var: ops.cast(b.loop_var.dtype, a.loop_var) for a, b in zip(first, nest)}
+        bodies.append(substitute(nest[-1].body, renamed))
+    start = parent.seq.index(first[0])
+    if parent.seq[start : start + len(nests)] != tuple(nest[0] for nest in nests):
+        raise refuse("merge takes nests that follow each other, in their order")
+    _check_independent(bodies, [loop.loop_var for loop in first])
+    made: st.Stmt = st.SeqStmt(tuple(part for b in bodies for part in (b.seq if isinstance(b, st.SeqStmt) else (b,))))
+    for loop in reversed(first):
+        made = loop.with_fields(body=made)
+    seq = (*parent.seq[:start], made, *parent.seq[start + len(nests) :])
+    return replace(root, {parent: made if len(seq) == 1 else st.SeqStmt(seq)}), first[-1].loop_var
+
+
+def _nests(root: st.Stmt, loops: Sequence[st.For]) -> tuple[st.SeqStmt, list[list[st.For]]]:
+    """The sequence that loops are in, and for each the nest down to it: nothing but loops, from the sequence on."""
     paths = [path_to(root, loop) for loop in loops]
     depth = 0
     while all(len(p) > depth + 1 for p in paths) and len({id(p[depth]) for p in paths}) == 1:
         depth += 1
     parent = paths[0][depth - 1]
-    chains: list[list[st.For]] = []
-    for path in paths:
-        chains.append([item for item in path[depth:] if isinstance(item, st.For)])
-        if not isinstance(parent, st.SeqStmt) or len(chains[-1]) != len(path) - depth:
-            raise refuse("merge takes loops of nests in a row, with nothing but loops above them")
-    assert isinstance(parent, st.SeqStmt)
-    first = chains[0]
-    for nest in chains[1:]:
-        same = len(nest) == len(first) and all(_alike(a, b) for a, b in zip(first, nest))
-        if not same:
-            raise refuse(f"the loops around {nest[-1].loop_var.name} have other extents or kinds")
-    tops = [nest[0] for nest in chains]
-    places = [list(parent.seq).index(top) for top in tops]
-    if places != list(range(places[0], places[0] + len(places))):
-        raise refuse("merge takes nests that follow each other, in their order")
-    bodies: list[st.Stmt] = [first[-1].body]
-    for nest in chains[1:]:
-        renamed: dict[Any, Any] = {b.loop_var: ops.cast(b.loop_var.dtype, a.loop_var) for a, b in zip(first, nest)}
-        bodies.append(substitute(nest[-1].body, renamed))
-    _check_independent(bodies, [loop.loop_var for loop in first])
-    made: st.Stmt = st.SeqStmt(tuple(part for b in bodies for part in (b.seq if isinstance(b, st.SeqStmt) else (b,))))
-    for loop in reversed(first):
-        made = loop.with_fields(body=made)
-    seq = [made if s is tops[0] else s for s in parent.seq if s is tops[0] or not any(s is t for t in tops)]
-    return replace(root, {parent: seq[0] if len(seq) == 1 else st.SeqStmt(tuple(seq))}), first[-1].loop_var
+    nests = [[item for item in path[depth:] if isinstance(item, st.For)] for path in paths]
+    if not isinstance(parent, st.SeqStmt) or any(len(n) != len(p) - depth for n, p in zip(nests, paths)):
+        raise refuse("merge takes loops of nests in a row, with nothing but loops above them")
+    return parent, nests
 
 
 def _alike(one: st.For, other: st.For) -> bool:
