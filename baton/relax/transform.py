@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.products.phases_of_transposed", "PhasesOfTransposed"),
         **names("passes.relax.products.volumes_as_images", "VolumesAsImages"),
         **names("passes.relax.layouts.sampled_channels_last", "SampledChannelsLast"),
-        **names("passes.relax.layouts.turned_resizes", "TurnedResizes"),
+        **names("passes.relax.layouts.transpose_uneven_resizes", "TransposeUnevenResizes"),
         **names("passes.relax.products.byte_products", "ByteProducts"),
         **names("passes.relax.products.einsum_products", "EinsumProducts"),
         **names("passes.relax.machine.call_tir_rewrite", "CallTIRRewrite"),

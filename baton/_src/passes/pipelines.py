@@ -31,7 +31,7 @@ from baton._src.passes.relax.fusion.name_sizes import NameSizes
 from baton._src.passes.relax.layouts.block_channels import BlockChannels
 from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
 from baton._src.passes.relax.layouts.sampled_channels_last import SampledChannelsLast
-from baton._src.passes.relax.layouts.turned_resizes import TurnedResizes
+from baton._src.passes.relax.layouts.transpose_uneven_resizes import TransposeUnevenResizes
 from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.machine.compute_prim_value import ComputePrimValue
 from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
@@ -87,7 +87,7 @@ def simplify() -> Pipeline:
         PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
         VolumesAsImages(),  # slices of videos, which may be in blocks then
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
-        TurnedResizes(),  # of images that are in no blocks
+        TransposeUnevenResizes(),  # of images that are in no blocks
         SampledChannelsLast(),  # of such images, too: those in blocks have their channels side by side
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply

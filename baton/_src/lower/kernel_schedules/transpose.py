@@ -129,11 +129,11 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
     if stage.reduce or len(stage.spatial) < 2 or stage.buffer.strides or not _is_computed_at_once(stage.value):
         return Declined("no movement of elements")
     along = stage.spatial[-1]
-    loads = tuple(_turned_loads(stage, along))
+    loads = tuple(_strided_loads(stage, along))
     if not loads:
         return Declined("no source is contiguous along another axis")
     across = next((a for a in stage.spatial[:-1] if a.var is loads[0].indices[-1]), None)
-    if across is None or any(_is_unlike(load, across, along) for load in loads):
+    if across is None or any(_is_unlike(load, across) for load in loads):
         return Declined("the sources are not contiguous along one other axis")
     bits = {load.buffer.dtype.bits for load in loads}
     if len(bits) > 1 or not bits <= WIDTHS or any(load.buffer.strides for load in loads):
@@ -153,7 +153,7 @@ def _is_computed_at_once(value: PrimExpr) -> bool:
     return all(row is not None and row.numpy is not None and not row.lazy for row in rows)
 
 
-def _turned_loads(stage: Stage, along: Axis) -> Iterator[tir.BufferLoad]:
+def _strided_loads(stage: Stage, along: Axis) -> Iterator[tir.BufferLoad]:
     """The loads, each once, that would take single elements from memory along the last axis."""
     seen: list[tir.BufferLoad] = []
     for load in stage.loads:
@@ -166,7 +166,7 @@ def _is_same(load: tir.BufferLoad, other: tir.BufferLoad) -> bool:
     return load.buffer is other.buffer and structural_equal(load.indices, other.indices)
 
 
-def _is_unlike(load: tir.BufferLoad, across: Axis, along: Axis) -> bool:
+def _is_unlike(load: tir.BufferLoad, across: Axis) -> bool:
     """Whether a load is not contiguous along `across`, or its place depends on other data."""
     if not load.indices or load.indices[-1] is not across.var:
         return True

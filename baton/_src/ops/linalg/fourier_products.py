@@ -5,7 +5,7 @@ With n = a * b, places b * p + q and frequencies r + a * s,
 
     X[r + a s] = sum over q of root_b^(q s) * root_n^(q r) * (sum over p of root_a^(p r) * x[b p + q])
 
-so that the axis is a matrix whose columns are transformed, then turned element by element, then its rows. Where no
+so that the axis is a matrix whose columns are transformed, then multiplied by twiddle factors, then its rows. Where no
 factor fits, the transform is a convolution with root_2n^(k * k) (Bluestein), made by transforms of a power of two.
 """
 
@@ -54,8 +54,8 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
 def _as_rows(b: Any, parts: Sequence[Any], a: Any, rank: int) -> Any:
     """The last two axes exchanged, before and after."""
     order = (*range(rank - 2), rank - 1, rank - 2)
-    turned = b.tuple(*(b.op("permute_dims", p, axes=order) for p in parts))
-    found = b.op("fourier", turned, length=a.length, sign=a.sign, scale=a.scale, kept=a.kept)
+    moved = b.tuple(*(b.op("permute_dims", p, axes=order) for p in parts))
+    found = b.op("fourier", moved, length=a.length, sign=a.sign, scale=a.scale, kept=a.kept)
     return b.tuple(*(b.op("permute_dims", b.item(found, n), axes=order) for n in (0, 1)))
 
 
@@ -102,11 +102,11 @@ class _Work:
         tables = [b.op("reshape", p, b.shape((*self.lines, first, rest))) for p in parts]
         matrix = _real_matrix(_matrix(first, sign) * scale, len(parts)).T
         columns = b.op("matmul", self._constant(matrix), self._joined(tables, down))
-        turns = roots(length, sign)[np.outer(np.arange(first), np.arange(rest))]
-        turned = self._times(self._halves(columns, down, first), turns)
+        twiddles = roots(length, sign)[np.outer(np.arange(first), np.arange(rest))]
+        rows = self._times(self._halves(columns, down, first), twiddles)
         each = -(-kept // first)
         order = (*range(down), down + 1, down)
-        found = [b.op("permute_dims", p, axes=order) for p in self._again(turned, rest, sign, 1.0, each)]
+        found = [b.op("permute_dims", p, axes=order) for p in self._again(rows, rest, sign, 1.0, each)]
         flat = [b.op("reshape", p, b.shape((*self.lines, each * first))) for p in found]
         return [self._cut(p, down, 0, kept) if kept != each * first else p for p in flat]
 

@@ -38,7 +38,7 @@ from baton._src.passes.relax.te_gradients import (
     te_gradient,
     without_te_gradient,
 )
-from baton._src.passes.relax.transposed_products import turn_products
+from baton._src.passes.relax.transposed_products import without_transposes
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.dims import Answer, same_shape
 from baton._src.relax.nodes import (
@@ -88,7 +88,7 @@ class Gradient(Pass):
                 result = _Reverse(builder, fresh, self.target_index).run([own[i] for i in wanted])
             builder.emit_func_output(result)
         made = builder.get()
-        return made.with_function(made.get_global_var(name), turn_products(remove_all_unused(made[name])))
+        return made.with_function(made.get_global_var(name), without_transposes(remove_all_unused(made[name])))
 
     def _wanted(self, function: Function) -> list[int]:
         """The numbers of the variables whose gradients are wanted."""

@@ -23,12 +23,12 @@ from baton._src.relax.nodes import Binding, Call, DataflowVar, Function, Var, Va
 from baton._src.relax.struct_info import TensorStructInfo
 
 
-def turn_products(function: Function) -> Function:
-    """See the module."""
-    return remove_all_unused(_Turner(count_uses(function)).function(function))
+def without_transposes(function: Function) -> Function:
+    """The function without the transposes that make no difference."""
+    return remove_all_unused(_Rewriter(count_uses(function)).function(function))
 
 
-class _Turner(BindingRewriter):
+class _Rewriter(BindingRewriter):
     def __init__(self, uses: dict[Var, int]) -> None:
         super().__init__()
         self.uses = uses

@@ -42,7 +42,7 @@ def _sine_polynomials(m: Lanes, r: str) -> tuple[str, str]:
     return sine, cosine
 
 
-def _turned(m: Lanes, r: str, n: str) -> str:
+def _sine_in_quadrant(m: Lanes, r: str, n: str) -> str:
     """sin(r + n pi/2)"""
     sine, cosine = _sine_polynomials(m, r)
     found = m.choose(m.int_compare("ne", m.int_op("and", n, 1), 0), cosine, sine)
@@ -57,13 +57,13 @@ def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
 def sin(m: Lanes, x: str) -> str:
     """sin(x); x itself for 0, whose sign stays"""
     r, n = _quadrant(m, x)
-    return _or_far(m, "sin", x, m.choose(m.compare("oeq", x, 0.0), x, _turned(m, r, n)))
+    return _or_far(m, "sin", x, m.choose(m.compare("oeq", x, 0.0), x, _sine_in_quadrant(m, r, n)))
 
 
 def cos(m: Lanes, x: str) -> str:
     """cos(x)"""
     r, n = _quadrant(m, x)
-    return _or_far(m, "cos", x, _turned(m, r, m.int_op("add", n, 1)))
+    return _or_far(m, "cos", x, _sine_in_quadrant(m, r, m.int_op("add", n, 1)))
 
 
 def tan(m: Lanes, x: str) -> str:

@@ -57,7 +57,7 @@ def scan(node: OnnxNode) -> Sequence[Value]:
         return repeated(node, g.dims(steps), true, carried, run_body)
 
     outputs = apart(kept, states, lambda i, inner: [true, *run_body(i, inner)], loop)
-    return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
+    return [*outputs[: len(states)], *_laid_out(node, outputs[len(states) :])]
 
 
 def _one_each(node: OnnxNode, name: str, count: int) -> list[int]:
@@ -149,15 +149,15 @@ def _of_no_steps(node: OnnxNode, states: list[Value], sequences: list[Value], ax
     return empty
 
 
-def _turned(node: OnnxNode, collected: list[Value]) -> list[Value]:
+def _laid_out(node: OnnxNode, collected: list[Value]) -> list[Value]:
     """Outputs collected along their first axis, in the direction and along the axis that the node asks for."""
     g, found = node.graph, []
     axes, backward = (_one_each(node, f"scan_output_{name}", len(collected)) for name in ("axes", "directions"))
     for value, axis, back in zip(collected, axes, backward, strict=True):
-        turned = g.call("flip", value, axis=0) if back else value
+        forward = g.call("flip", value, axis=0) if back else value
         order = list(range(1, value.rank))
         order.insert(node.place(axis, value.rank), 0)
-        found.append(g.transpose(turned, order))
+        found.append(g.transpose(forward, order))
     return found
 
 

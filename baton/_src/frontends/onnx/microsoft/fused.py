@@ -53,13 +53,13 @@ def quick_gelu(node: OnnxNode) -> Value:
 def fused_matmul(node: OnnxNode) -> Value:
     """alpha * A' B'. `transBatchA`: A is (m, batch..., k) instead of (batch..., m, k)."""
     g = node.graph
-    a, b = (_turned(node, node[i], name) for i, name in enumerate("AB"))
+    a, b = (_transposed(node, node[i], name) for i, name in enumerate("AB"))
     out = matmul(derived(node, a, b))
     alpha = float(node.attr("alpha", 1.0))
     return out if alpha == 1.0 else g.call("multiply", out, g.scalar(alpha, out))
 
 
-def _turned(node: OnnxNode, x: Value, name: str) -> Value:
+def _transposed(node: OnnxNode, x: Value, name: str) -> Value:
     if x.rank < 2:
         return x
     axes = list(range(x.rank))

@@ -36,7 +36,7 @@ def rotary_embedding_of_three(node: OnnxNode) -> Value:
     dims_of(node, positions, 3, "position_ids")
     reader = _readers(node, _columns(node, node[2]))
     cos, sin = (_read_by(node, table, positions, reader) for table in (node[2], node[3]))
-    found = _turned(node, x, cos, sin, bool(node.attr("interleaved", 0)))
+    found = _rotated_by(node, x, cos, sin, bool(node.attr("interleaved", 0)))
     return found if node[0].rank == 4 else join_heads(node, found)
 
 
@@ -57,10 +57,10 @@ def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, 
     c, s = (
         g.call("expand_dims", g.call("take", table, positions, axis=0, mode="fast"), axis=(1,)) for table in (cos, sin)
     )
-    return _turned(node, x, c, s, interleaved)
+    return _rotated_by(node, x, c, s, interleaved)
 
 
-def _turned(node: OnnxNode, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
+def _rotated_by(node: OnnxNode, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
     """`x` rotated by angles (batch or 1, 1, length, half of the size or fewer)."""
     g, half = node.graph, _columns(node, cos)
     batch, heads, length, size = dims_of(node, x, 4, "heads")

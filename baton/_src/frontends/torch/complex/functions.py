@@ -106,23 +106,23 @@ def product_of_parts(a: Any, b: Any, c: Any, d: Any) -> Parts:
 
 
 def sine(a: Any, b: Any) -> Parts:
-    return _turned_back(hyperbolic_sine(*_turned(a, b)))
+    return _over_i(hyperbolic_sine(*_times_i(a, b)))
 
 
 def cosine(a: Any, b: Any) -> Parts:
-    return hyperbolic_cosine(*_turned(a, b))
+    return hyperbolic_cosine(*_times_i(a, b))
 
 
 def tangent(a: Any, b: Any) -> Parts:
-    return _turned_back(hyperbolic_tangent(*_turned(a, b)))
+    return _over_i(hyperbolic_tangent(*_times_i(a, b)))
 
 
-def _turned(a: Any, b: Any) -> Parts:
+def _times_i(a: Any, b: Any) -> Parts:
     """iz"""
     return -b, a
 
 
-def _turned_back(z: Parts) -> Parts:
+def _over_i(z: Parts) -> Parts:
     """z / i"""
     return z[1], -z[0]
 
@@ -168,11 +168,11 @@ def inverse_hyperbolic_cosine(a: Any, b: Any) -> Parts:
 
 
 def inverse_hyperbolic_sine(a: Any, b: Any) -> Parts:
-    return _turned_back(inverse_sine(*_turned(a, b)))
+    return _over_i(inverse_sine(*_times_i(a, b)))
 
 
 def inverse_tangent(a: Any, b: Any) -> Parts:
-    return _turned_back(inverse_hyperbolic_tangent(*_turned(a, b)))
+    return _over_i(inverse_hyperbolic_tangent(*_times_i(a, b)))
 
 
 def inverse_hyperbolic_tangent(a: Any, b: Any) -> Parts:

@@ -58,20 +58,20 @@ def butterfly(lines: Lines, x: Sequence[Complex], sign: int) -> list[Complex]:
     if count % 2:
         return _of_prime(lines, x, sign)
     even, odd = (butterfly(lines, x[side::2], sign) for side in (0, 1))
-    both = [_sum_and_gap(lines, e, *_turned(lines, o, f, count, sign)) for f, (e, o) in enumerate(zip(even, odd))]
+    both = [_sum_and_gap(lines, e, *_times_root(lines, o, f, count, sign)) for f, (e, o) in enumerate(zip(even, odd))]
     return [found[side] for side in (0, 1) for found in both]
 
 
 def _sum_and_gap(lines: Lines, x: Complex, y: Complex, quarter: int) -> tuple[Complex, Complex]:
-    """x + y and x - y, where y is to be turned by a `quarter` (1, 0 or -1)."""
+    """x + y and x - y, where y is still to be rotated by a `quarter` (1, 0 or -1)."""
     if quarter == 0:
         return lines.complex(x.re + y.re, x.im + y.im), lines.complex(x.re - y.re, x.im - y.im)
     ahead, behind = lines.complex(x.re - y.im, x.im + y.re), lines.complex(x.re + y.im, x.im - y.re)
     return (ahead, behind) if quarter > 0 else (behind, ahead)
 
 
-def _turned(lines: Lines, x: Complex, part: int, count: int, sign: int) -> tuple[Complex, int]:
-    """x * exp(sign 2 pi i part / count), part / count below one half, but for a quarter turn that is left to do."""
+def _times_root(lines: Lines, x: Complex, part: int, count: int, sign: int) -> tuple[Complex, int]:
+    """x * exp(sign 2 pi i part / count), part / count below one half; a rotation by a quarter is left to do."""
     if 4 * part in (0, count):
         return x, sign if part else 0
     if 8 * part in (count, 3 * count):
@@ -93,9 +93,9 @@ def _of_prime(lines: Lines, x: Sequence[Complex], sign: int) -> list[Complex]:
         first = lines.complex(first.re + s.re, first.im + s.im)
     found = [first, *[first] * (count - 1)]
     for f in range(1, half + 1):
-        turns = roots(count, sign)[[f * j % count for j in range(1, half + 1)]]
+        row = roots(count, sign)[[f * j % count for j in range(1, half + 1)]]
         straight, across = x[0], Complex(constant(0.0, first.re), constant(0.0, first.re))
-        for root, s, g in zip(turns, sums, gaps):
+        for root, s, g in zip(row, sums, gaps):
             c, t = constant(root.real, s.re), constant(root.imag, s.re)
             straight = lines.complex(straight.re + s.re * c, straight.im + s.im * c)
             across = lines.complex(across.re + g.re * t, across.im + g.im * t)

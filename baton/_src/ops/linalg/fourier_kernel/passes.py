@@ -1,6 +1,6 @@
 """The kernel of `fourier`: each row is transformed in memory of its own, by passes over whole vectors.
 
-    rows of a x b -> passes of the radices of a, turned -> transposed -> passes of the radices of b -> result
+    rows of a x b -> passes of the radices of a, twiddled -> transposed -> passes of the radices of b -> result
 
 A pass of radix r over n = r * m rows of `size` contiguous elements (Stockham's, which leaves the results in order):
 
@@ -64,7 +64,7 @@ class Passes:
 
     def _pass(self, read: Read, write: Write, radix: int, rest: int, before: int, width: int) -> Stmt:
         """One pass over rows of `before` * `width` elements."""
-        turns = self.table(_turns(radix, rest, self.sign)) if rest > 1 else None
+        twiddles = self.table(_twiddles(radix, rest, self.sign)) if rest > 1 else None
 
         def at(p: PrimExpr, q: PrimExpr, column: PrimExpr) -> Stmt:
             lines, size = Lines(), k.index(before)
@@ -72,8 +72,8 @@ class Passes:
             stores = []
             for f, y in enumerate(butterfly(lines, x, self.sign)):
                 place = p * k.index(radix) + k.index(f)
-                if turns is not None and f:
-                    y = product(lines, y, turns.spread(place, self.lanes))
+                if twiddles is not None and f:
+                    y = product(lines, y, twiddles.spread(place, self.lanes))
                 stores.append(write(lines, place * size + q, column, y))
             return lines.before(both(*stores))
 
@@ -118,13 +118,13 @@ class RowPasses(Passes):
         `write` is given. `read` may read `second`.
         """
         a, b, (wide_a, wide_b) = self.plan.a, self.plan.b, self.wide
-        table = self.reading(self.table(_padded(_turns(a, b, self.sign, across=True) * self.scale, wide_b)), wide_b)
+        table = self.reading(self.table(_padded(_twiddles(a, b, self.sign, across=True) * self.scale, wide_b)), wide_b)
         target, other = (first, second) if len(self.plan.rows or (1,)) % 2 else (second, first)
 
-        def turned(lines: Lines, row: PrimExpr, column: PrimExpr, value: Complex) -> Stmt:
+        def twiddled(lines: Lines, row: PrimExpr, column: PrimExpr, value: Complex) -> Stmt:
             return target.put(row * k.index(wide_b) + column, product(lines, value, table(row, column)))
 
-        down = self.columns(read, turned, self.plan.rows, wide_b, [first, second])
+        down = self.columns(read, twiddled, self.plan.rows, wide_b, [first, second])
         moved = [self._transposed(s, t) for s, t in ((target.re, other.re), (target.im, other.im))]
         landing = target if len(self.plan.columns or (1,)) % 2 else other
         write = write or self.writing(landing, wide_a)
@@ -153,8 +153,8 @@ def _loop(extent: int, name: str, body: Callable[[PrimExpr], Stmt]) -> Stmt:
     return body(k.index(0)) if extent == 1 else loop(extent, body, name)
 
 
-def _turns(a: int, b: int, sign: int, across: bool = False) -> AnyArray:
-    """root^(p f) of a * b, as a row of a elements for each of b, or of b for each of a (`across`)."""
+def _twiddles(a: int, b: int, sign: int, across: bool = False) -> AnyArray:
+    """Twiddle factors root^(p f) of a * b, as a row of a elements for each of b, or of b for each of a (`across`)."""
     places = np.outer(np.arange(a), np.arange(b)) if across else np.outer(np.arange(b), np.arange(a))
     found: AnyArray = roots(a * b, sign)[places]
     return found

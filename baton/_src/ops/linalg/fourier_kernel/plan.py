@@ -1,8 +1,8 @@
 """How a length is divided: into two factors, each a product of radices.
 
-A transform of length a * b is, of a matrix of a rows and b columns, the transforms of all columns, a turn of every
-element, and the transforms of all rows, which are columns once the matrix is transposed: all loops run along contiguous
-columns, whose number is rounded up to whole vectors.
+A transform of length a * b is, of a matrix of a rows and b columns, the transforms of all columns, a twiddle factor
+for every element, and the transforms of all rows, which are columns once the matrix is transposed: all loops run along
+contiguous columns, whose number is rounded up to whole vectors.
 """
 
 from __future__ import annotations

@@ -29,17 +29,17 @@ def _in_any_layout(b: Any, args: Any, a: Any, sizes: Any, grad: Any) -> list[Any
         return _channels_first(b, args, a, sizes, grad)
     if any(sorted(given) != sorted(order) for given, order in zip(layouts, (*plain, plain[0]))):
         raise fail("op-gradient", f"the gradient of a convolution is for layouts without blocks, not {layouts}")
-    first = [_turned(b, arg, given, order) for arg, given, order in zip(args, layouts, plain)]
+    first = [_in_order(b, arg, given, order) for arg, given, order in zip(args, layouts, plain)]
     ordered = [
         tuple(dims[given.index(letter)] for letter in order)
         for dims, given, order in zip(sizes, layouts, (*plain, plain[0]))
     ]
-    found = _channels_first(b, first, a, ordered, _turned(b, grad, layouts[2], plain[0]))
-    return [_turned(b, value, order, given) for value, order, given in zip(found, plain, layouts)]
+    found = _channels_first(b, first, a, ordered, _in_order(b, grad, layouts[2], plain[0]))
+    return [_in_order(b, value, order, given) for value, order, given in zip(found, plain, layouts)]
 
 
-def _turned(b: Any, x: Any, given: str, wanted: str) -> Any:
-    """From one order of axes to another one."""
+def _in_order(b: Any, x: Any, given: str, wanted: str) -> Any:
+    """`x` with its axes in another order."""
     return x if given == wanted else b.op("permute_dims", x, axes=tuple(given.index(letter) for letter in wanted))
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
@@ -20,9 +20,9 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.mixed_dtypes import like_operands, like_result
-from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
+from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, infer_kernel, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
-from baton._src.ops.nn.convolution.turned_products import decompose
+from baton._src.ops.nn.convolution.transpose_few_points import decompose
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
@@ -137,15 +137,9 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
 
 
 def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
-    """A kernel of unknown type: (C, channels / groups, kernel_size...), in its layout, of the data's dtype."""
-    a, x = call.attrs, call.tensor(0)
-    if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
-        return (None, None)
-    data, kernel, _ = orders(a)
-    math = DimMath(call.prover)
-    extents: dict[str, Dim] = dict(zip(SPATIAL[a.spatial], a.kernel_size))
-    extents |= {"O": a.channels // a.groups, "I": data.canonical(math, x.shape)["C"]}
-    return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
+    """A kernel of unknown type: (C, channels / groups, kernel_size...)."""
+    a = call.attrs
+    return infer_kernel(call, lambda math, c: {"O": a.channels // a.groups, "I": c})
 
 
 def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Tensor:

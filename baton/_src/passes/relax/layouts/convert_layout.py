@@ -131,15 +131,15 @@ class _Converter(BindingRewriter):
 
     def _as_before(self, var: Any) -> Any:
         """The value of a converted variable, in its old layout."""
-        return self._turned_back(*self.moved[var])
+        return self._transposed_back(*self.moved[var])
 
-    def _turned_back(self, value: Any, orders: Any) -> Any:
+    def _transposed_back(self, value: Any, orders: Any) -> Any:
         if orders is None:
             return value
         if not isinstance(orders, list):
             return R.permute_dims(value, axes=list(_inverse(orders)))
         items = [self.emit(TupleGetItem(value, n)) for n in range(len(orders))]
-        return Tuple([i if o is None else self.emit(self._turned_back(i, o)) for i, o in zip(items, orders)])
+        return Tuple([i if o is None else self.emit(self._transposed_back(i, o)) for i, o in zip(items, orders)])
 
     def _in_order(self, arg: Any, order: Order) -> Any:
         """The operand with its axes in the given order."""

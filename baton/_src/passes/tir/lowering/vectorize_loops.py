@@ -85,10 +85,10 @@ def _constant(loop: st.For, extent: int, lanes: int, target: Target) -> st.Stmt:
     full, rest = divmod(extent, lanes)
     parts: list[st.Stmt] = []
     beside = _vectors_beside(loop, lanes)
-    turns = full // beside if full > UNROLL_VECTORS else 0
-    if turns:
-        parts.append(_turns(loop, turns, lanes, beside))
-    parts += [_at(loop, tir.IntImm(dtype, i * lanes), lanes) for i in range(turns * beside, full)]
+    iterations = full // beside if full > UNROLL_VECTORS else 0
+    if iterations:
+        parts.append(_vector_loop(loop, iterations, lanes, beside))
+    parts += [_at(loop, tir.IntImm(dtype, i * lanes), lanes) for i in range(iterations * beside, full)]
     if rest:
         parts.append(_constant_tail(loop, full * lanes, rest, lanes, target))
     if not parts:
@@ -96,7 +96,7 @@ def _constant(loop: st.For, extent: int, lanes: int, target: Target) -> st.Stmt:
     return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
 
 
-def _turns(loop: st.For, count: int, lanes: int, beside: int) -> st.For:
+def _vector_loop(loop: st.For, count: int, lanes: int, beside: int) -> st.For:
     """A loop of so many iterations, each over `beside` vectors."""
     dtype = loop.loop_var.dtype
     outer = tir.Var(f"{loop.loop_var.name}_o", dtype)

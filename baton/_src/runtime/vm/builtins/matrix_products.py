@@ -18,11 +18,11 @@ def matmul(lhs: NDArray, rhs: NDArray, out: NDArray, transa: bool = False, trans
 
     It is summed up in the dtype of the result; a batch of one goes with each of the other.
     """
-    left, right = _turned(lhs, transa), _turned(rhs, transb)
+    left, right = _operand(lhs, transa), _operand(rhs, transb)
     np.matmul(left, right, out=out.data, dtype=out.data.dtype, casting="unsafe")
 
 
-def _turned(matrix: NDArray, transposed: bool) -> AnyArray:
+def _operand(matrix: NDArray, transposed: bool) -> AnyArray:
     return np.swapaxes(matrix.data, -1, -2) if transposed else matrix.data
 
 

@@ -46,7 +46,7 @@ def _loop(node: Node) -> Any:
     _translate(inner, body, carried)
     if not _is_true(inner.value(goes_on)):
         raise node.refuse("that ends by a condition is not covered")
-    return _turns(node, inner, results, node.numbers(0)[0], [node.tensor(i) for i in range(2, len(node.inputs))], [])
+    return _iterate(node, inner, results, node.numbers(0)[0], [node.tensor(i) for i in range(2, len(node.inputs))], [])
 
 
 def _is_true(value: Any) -> bool:
@@ -64,7 +64,7 @@ def _scan(node: Node) -> Any:
     inner.recorder.input()  # the number of the turn, which a Scan's body does not know
     _translate(inner, body, [value.name for value in body.input])
     results = [value.name for value in body.output]
-    return _turns(node, inner, results, node.size(given[carried], 0), given[:carried], given[carried:])
+    return _iterate(node, inner, results, node.size(given[carried], 0), given[:carried], given[carried:])
 
 
 def _translate(inner: Translation, body: onnx.GraphProto, inputs: list[str]) -> None:
@@ -73,7 +73,7 @@ def _translate(inner: Translation, body: onnx.GraphProto, inputs: list[str]) -> 
     inner.translate(body.node)
 
 
-def _turns(
+def _iterate(
     node: Node, inner: Translation, results: list[str], count: Number, state: list[Any], scanned: list[Any]
 ) -> tuple[Any, ...]:
     turns = Turns(inner.module(results), len(state))

@@ -26,20 +26,20 @@ def _lstm(node: Node) -> Any:
         raise node.refuse(f"with {given[0] if given else 'lengths of sequences or peepholes'} is not covered")
     direction, hidden = node.attribute("direction", "forward"), node.attribute("hidden_size")
     directions = DIRECTIONS[direction]
-    x = _turned(node, node.tensor(0), direction)
+    x = _in_direction(node, node.tensor(0), direction)
     states = tuple(_first_state(node, index, x, (directions, hidden)) for index in FIRST_STATES)
     weights = [part for number in range(directions) for part in _weights(node, number)]
     layers, dropout, in_training, batch_first = 1, 0.0, False, False
     has_biases, both_ways = node.has(BIASES), directions == 2
     found = node.call(torch_lstm, x, states, weights, has_biases, layers, dropout, in_training, both_ways, batch_first)
     y, h, c = (node.call(operator.getitem, found, i) for i in range(3))
-    y = _turned(node, y, direction)
+    y = _in_direction(node, y, direction)
     if not both_ways:
         return node.call(torch.unsqueeze, y, 1), h, c
     return node.call(torch.transpose, node.call(torch.unflatten, y, 2, (2, hidden)), 1, 2), h, c
 
 
-def _turned(node: Node, x: Any, direction: str) -> Any:
+def _in_direction(node: Node, x: Any, direction: str) -> Any:
     """PyTorch goes forward, or both ways: a reverse layer takes its steps, and gives its results, in reverse order."""
     return node.call(torch.flip, x, (0,)) if direction == "reverse" else x
 

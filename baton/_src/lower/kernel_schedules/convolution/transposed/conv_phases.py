@@ -20,7 +20,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_border import Border
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.transposed.spread_axes import Spread, read_spreads
-from baton._src.lower.kernel_schedules.convolution.transposed.turned_weights import turned_weight
+from baton._src.lower.kernel_schedules.convolution.transposed.taps_outermost import with_taps_outermost
 from baton._src.lower.kernel_schedules.convolution.unpacked.border_bands import emit_with_border
 from baton._src.lower.kernel_schedules.convolution.unpacked.choice import choose_task
 from baton._src.lower.kernel_schedules.convolution.unpacked.tasks import (
@@ -77,16 +77,16 @@ def _scheduled(
     found = find_anchor(kernel, lambda s: s is stage)
     assert found is not None
     alone = all((s.tap.size or 1) <= s.stride for s in spreads)  # several taps of a phase share lines of the cache
-    turned = turned_weight(weight, [s.tap for s in spreads], target) if alone else None
-    border, conv = _by_phases(found, spreads, load, weight if turned is None else turned.load)
+    moved = with_taps_outermost(weight, [s.tap for s in spreads], target) if alone else None
+    border, conv = _by_phases(found, spreads, load, weight if moved is None else moved.load)
     shape = tile_shape(target, stage.buffer.dtype)
     task = choose_task(conv, shape, target.cpu)
     if task is None or waste(conv, task, shape) > MOST_WASTE:
         return Declined("too few points")
     kernel, body = emit_with_border(kernel, conv, task, border, shape, target)
-    if turned is not None:
-        kernel = replace(kernel, local=(*kernel.local, turned.load.buffer))
-        body = sequence(turned.written, body)
+    if moved is not None:
+        kernel = replace(kernel, local=(*kernel.local, moved.load.buffer))
+        body = sequence(moved.written, body)
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 

@@ -34,14 +34,14 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 
 
 @dataclass(frozen=True, eq=False)
-class Turned:
+class MovedWeight:
     """The load in place of the weight's, and the loops that write what it loads."""
 
     load: tir.BufferLoad
     written: st.Stmt
 
 
-def turned_weight(weight: tir.BufferLoad, taps: Sequence[Axis], target: Target) -> Turned | None:
+def with_taps_outermost(weight: tir.BufferLoad, taps: Sequence[Axis], target: Target) -> MovedWeight | None:
     """The weight with its taps outermost; None where they are not innermost, or there is one only."""
     dims = [constant(dim) for dim in weight.buffer.shape]
     place = len(dims) - len(taps)
@@ -50,12 +50,12 @@ def turned_weight(weight: tir.BufferLoad, taps: Sequence[Axis], target: Target) 
     count, channels = prod(d or 0 for d in dims[place:]), prod(d or 0 for d in dims[:place])
     if count < 2 or not channels:
         return None
-    buffer = decl_buffer([*weight.buffer.shape[place:], *weight.buffer.shape[:place]], weight.dtype, "turned")
+    buffer = decl_buffer([*weight.buffer.shape[place:], *weight.buffer.shape[:place]], weight.dtype, "moved")
     load = tir.BufferLoad(buffer, (*weight.indices[place:], *weight.indices[:place]))
-    return Turned(load, _turning(flat_buffer(weight.buffer), flat_buffer(buffer), channels, count, target))
+    return MovedWeight(load, _moving(flat_buffer(weight.buffer), flat_buffer(buffer), channels, count, target))
 
 
-def _turning(source: Buffer, result: Buffer, channels: int, taps: int, target: Target) -> st.Stmt:
+def _moving(source: Buffer, result: Buffer, channels: int, taps: int, target: Target) -> st.Stmt:
     """Vectors of channels at a time, taken apart by shuffles where taps are a power of two; then one by one."""
     lanes = target.lanes(source.dtype.bits)
     vectors = channels // lanes if taps & (taps - 1) == 0 and taps <= MOST_DEINTERLEAVED and lanes >= 4 else 0

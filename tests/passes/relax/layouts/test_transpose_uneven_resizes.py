@@ -1,4 +1,4 @@
-"""TurnedResizes: the same images by lines that lie across vectors, and what it leaves alone."""
+"""TransposeUnevenResizes: the same images by lines that lie across vectors, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.driver.relax.build import relax_build
-from baton._src.passes.relax.layouts.turned_resizes import TurnedResizes
+from baton._src.passes.relax.layouts.transpose_uneven_resizes import TransposeUnevenResizes
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from tests.passes.relax.evaluate import evaluate
@@ -20,7 +20,7 @@ def resize(bb: Any, x: Any, size: tuple[Any, ...], **attrs: Any) -> Any:
 
 
 def turns(module: Any) -> int:
-    return called(TurnedResizes()(module)).count("permute_dims")
+    return called(TransposeUnevenResizes()(module)).count("permute_dims")
 
 
 @pytest.mark.parametrize("method", ["linear", "cubic"])
@@ -33,7 +33,7 @@ def test_means_the_same(method: str, size: tuple[int, int], mode: str) -> None:
     assert turns(before) == 2
     x = np.random.default_rng(1).standard_normal((2, 3, 20, 17)).astype("float32")
     wanted = evaluate(before, "main", x)
-    np.testing.assert_allclose(evaluate(TurnedResizes()(before), "main", x), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(evaluate(TransposeUnevenResizes()(before), "main", x), wanted, rtol=1e-4, atol=1e-5)
     native = VirtualMachine(relax_build(before))["main"](array(x)).numpy()
     np.testing.assert_allclose(native, wanted, rtol=1e-4, atol=1e-4)
 
@@ -44,7 +44,7 @@ def test_elements_are_weighed_in_one_dtype(dtype: str) -> None:
     before = program([tensor("x", 1, 2, 12, 15, dtype=dtype)], lambda bb, x: resize(bb, x, (19, 22)))
     assert turns(before) == 2
     x = (np.random.default_rng(2).random((1, 2, 12, 15)) * 200).astype(dtype)
-    found, wanted = evaluate(TurnedResizes()(before), "main", x), evaluate(before, "main", x)
+    found, wanted = evaluate(TransposeUnevenResizes()(before), "main", x), evaluate(before, "main", x)
     assert found.dtype == wanted.dtype == dtype
     np.testing.assert_allclose(found, wanted, rtol={"float16": 1e-3, "uint8": 0, "float64": 1e-12}[dtype])
 
@@ -75,4 +75,4 @@ def test_left_alone() -> None:
         program([x], lambda bb, x: resize(bb, x, (31, 3))),
     )
     for module in kept:
-        assert TurnedResizes()(module)["main"] is module["main"]
+        assert TransposeUnevenResizes()(module)["main"] is module["main"]

@@ -1,4 +1,4 @@
-"""TurnedResizes: lines of images that are resampled unevenly lie across vectors while they are.
+"""TransposeUnevenResizes: lines of images that are resampled unevenly lie across vectors while they are.
 
     gv = R.image.resize2d(x, R.shape([224, 224]))                          x: (N, C, 480, 640)
     ->
@@ -28,7 +28,7 @@ from baton._src.relax.nodes import Call
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
-TURNED = (0, 1, 3, 2)
+TRANSPOSED = (0, 1, 3, 2)
 SHORTEST = 8
 """Fewer lines than this do not fill vectors."""
 MOST_SHRUNK = 8
@@ -36,14 +36,14 @@ MOST_SHRUNK = 8
 
 
 @dataclass(frozen=True)
-class TurnedResizes(CallPass):
+class TransposeUnevenResizes(CallPass):
     """See the module."""
 
     opt_level = 2
 
     def replaced(self, call: Call, at: BindingRewriter) -> Any:
-        """A resize with uneven lines, turned."""
-        return _turned(call) if isinstance(call.attrs, ResizeAttrs) and _is_uneven(call) else call
+        """A resize with uneven lines, in two steps."""
+        return _in_two_steps(call) if isinstance(call.attrs, ResizeAttrs) and _is_uneven(call) else call
 
 
 def _is_uneven(call: Call) -> bool:
@@ -61,7 +61,7 @@ def _is_uneven(call: Call) -> bool:
     return True
 
 
-def _turned(call: Call) -> Any:
+def _in_two_steps(call: Call) -> Any:
     """Lines first, then what they consist of."""
     (x, *_), a, before, after = call.args, call.attrs, dims_of(call.args[0]), dims_of(call)
     assert before is not None
@@ -74,6 +74,6 @@ def _turned(call: Call) -> Any:
     if not structural_equal(before[2], after[2]):
         wide = weighed_in(x.struct_info)
         lines = make(x, make.shape((after[2], before[3])), layout="NCHW", out_dtype=wide, **options)
-    turned = make.op("permute_dims", lines, axes=TURNED)
-    found = make(turned, make.shape((after[2], after[3])), layout="NCWH", out_dtype=call.struct_info.dtype, **options)
-    return make.op("permute_dims", found, axes=TURNED)
+    columns = make.op("permute_dims", lines, axes=TRANSPOSED)
+    found = make(columns, make.shape((after[2], after[3])), layout="NCWH", out_dtype=call.struct_info.dtype, **options)
+    return make.op("permute_dims", found, axes=TRANSPOSED)
