@@ -18,6 +18,7 @@ from baton._src.passes.tir.block_steps import ConvertBlocksToOpaque, LowerInitBl
 from baton._src.passes.tir.buffer_compaction import CompactBufferAllocation
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.empty_reductions import empty_reductions
 from baton._src.tir.analysis.reductions import begun_ahead
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
@@ -42,24 +43,33 @@ def with_compact_memory(func: PrimFunc) -> PrimFunc:
 
 
 def _with_beginnings(body: st.Stmt) -> st.Stmt:
-    """Reductions begin in front of the loops that carry them where they can: `LowerInitBlock` has them begin inside,
-    never where there is nothing to reduce.
+    """Reductions begin in front of the loops that carry them where they can, and where there is nothing to reduce:
+    `LowerInitBlock` has them begin inside.
     """
     ahead: dict[tir.Var, st.Stmt] = {}
     pending: list[tuple[st.Stmt, tuple[tir.Var, ...]]] = [(body, ())]
     while pending:
         stmt, around = pending.pop()
-        if isinstance(stmt, st.For):
-            begun = begun_ahead(stmt, around)
-            if begun is not None:
-                ahead[stmt.loop_var] = begun
-            around = (*around, stmt.loop_var)
+        match stmt:
+            case st.For():
+                begun = begun_ahead(stmt, around)
+                if begun is not None:
+                    ahead[stmt.loop_var] = begun
+                around = (*around, stmt.loop_var)
+            case st.Block():
+                around = (*around, *(axis.var for axis in stmt.iter_vars))
+            case _:
+                pass
         pending += [(part, around) for part in children(stmt) if isinstance(part, st.Stmt)]
+    empty = empty_reductions(body)
 
     def rule(node: Any) -> Any:
-        if isinstance(node, st.For) and node.loop_var in ahead:
+        if not isinstance(node, st.For):
+            return None
+        if node.loop_var in ahead:
             return st.SeqStmt((ahead[node.loop_var], _without_beginning(node)))
-        return None
+        made = empty.get(node.loop_var)
+        return st.SeqStmt((*(one.beginning for one in made), node)) if made else None
 
     found: st.Stmt = rewrite(body, rule)
     return found

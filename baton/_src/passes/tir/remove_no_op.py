@@ -18,7 +18,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.reductions import begun
+from baton._src.tir.analysis.empty_reductions import begun_if_empty
 from baton._src.tir.analysis.same_value import same_values
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.intrinsics import definition
@@ -78,8 +78,14 @@ def without_no_ops(body: st.Stmt) -> st.Stmt:
 def _never_runs(node: Any, ranges: Analyzer) -> st.Stmt | None:
     """The replacement of a loop that never has iterations; None for others."""
     if isinstance(node, st.For) and ranges.prove(ops.less_equal(node.extent, 0)):
-        return begun(node) or NOTHING  # an empty reduction gives the identity
+        return _begun(node)
     return None
+
+
+def _begun(loop: st.For) -> st.Stmt:
+    """What an empty loop does: empty reductions give the identity."""
+    first = begun_if_empty(loop)
+    return st.stmt_seq(*first) if first else NOTHING
 
 
 def is_nothing(stmt: st.Stmt | None) -> bool:
@@ -94,7 +100,7 @@ def _rule(node: Any) -> st.Stmt | None:
             return _sequence(node)
         case st.For():
             if isinstance(node.extent, tir.IntImm) and node.extent.value <= 0:
-                return begun(node) or NOTHING  # an empty reduction gives the identity
+                return _begun(node)
             return _effects(node.min, node.extent) if is_nothing(node.body) else None
         case st.IfThenElse():
             return _branch(node)

@@ -16,7 +16,7 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.reductions import begun
+from baton._src.tir.analysis.empty_reductions import begun_if_empty
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.intrinsics import Effect, definition
@@ -105,8 +105,8 @@ class _Simplifier:
     def _loop(self, loop: st.For) -> Task[st.Stmt]:
         low, extent = self.analyzer.simplify(loop.min), self.analyzer.simplify(loop.extent)
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
-            first = begun(loop)  # an empty reduction gives the identity
-            return NOTHING if first is None else (yield self.stmt(first))
+            first = begun_if_empty(loop)  # an empty reduction gives the identity
+            return (yield self.stmt(st.stmt_seq(*first))) if first else NOTHING
         self.analyzer.bind(loop.loop_var, Range(low, extent))
         return loop.with_fields(min=low, extent=extent, body=(yield self.stmt(loop.body)))
 

@@ -40,7 +40,7 @@ def run_prim_func(
     binding = _ArgumentBinding(compiler)
     for param, argument in zip(func.params, arguments):
         binding.bind(param, func.buffer_map.get(param), argument)
-    run = compiler.stmt(func.body)
+    run = compiler.whole(func.body)
     checks = binding.checks()
     env: Env = [None] * len(compiler.slots)
     for owner, value in binding.values.items():

@@ -9,10 +9,12 @@ import numpy as np
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
-from baton._src.tir.analysis.reductions import begun, only_block
+from baton._src.tir.analysis.empty_reductions import EmptyReduction, empty_reductions
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.evaluation.calls import packed_call
 from baton._src.tir.evaluation.expressions import ExprCompiler
-from baton._src.tir.expr import IntImm, StringImm, Var
+from baton._src.tir.expr import Call, IntImm, StringImm, Var
+from baton._src.tir.packed_calls import is_packed_call
 from baton._src.tir.scalar_values import Env, Run
 from baton._src.tir.stmt import (
     Allocate,
@@ -45,6 +47,13 @@ class StmtCompiler(ExprCompiler):
         super().__init__(functions)
         self.opened: set[Any] = set()
         """Variables of sizes that views leave open: each time what the region has."""
+        self.empty: Mapping[Var, Sequence[EmptyReduction]] = {}
+        """What begins empty reductions in front of the loops that carry them."""
+
+    def whole(self, body: Stmt) -> Run:
+        """The closure of the body of a function."""
+        self.empty = empty_reductions(body)
+        return self.stmt(body)
 
     def stmt(self, node: Stmt) -> Run:
         """The closure of a statement. Chains of lets, attributes, asserts and declarations run as one list."""
@@ -94,6 +103,8 @@ class StmtCompiler(ExprCompiler):
                 return self._block(node)
             case IfThenElse():
                 return self._if(node)
+            case Evaluate(value=Call() as call) if is_packed_call(call):
+                return packed_call(self, call, is_used=False)
             case Evaluate():
                 return self.expr(node.value)
             case While():
@@ -163,31 +174,16 @@ class StmtCompiler(ExprCompiler):
 
     def _for(self, node: For) -> Run:
         slot, begin, extent = self.slot(node.loop_var), self.expr(node.min), self.expr(node.extent)
-        body, first = self.stmt(node.body), begun(node)
-        empty = None if first is None else self._at_start(first)
+        body, empty = self.stmt(node.body), self.empty.get(node.loop_var, ())
+        ahead = [self.stmt(made.beginning) for made in empty]
 
         def run(env: Env) -> None:
+            for beginning in ahead:
+                beginning(env)
             start = begin(env)
-            count = extent(env)
-            for value in range(start, start + count):
+            for value in range(start, start + extent(env)):
                 env[slot] = value
                 body(env)
-            if empty is not None and count <= 0:
-                empty(env)
-
-        return run
-
-    def _at_start(self, nest: Stmt) -> Run:
-        """The condition under which the reduction of an empty loop begins, given that outer loops may carry it, too."""
-        realize, run_nest = only_block(nest), self.stmt(nest)
-        assert realize is not None
-        pairs = zip(realize.block.iter_vars, realize.iter_values)
-        reduced = [(v, iv.dom.min) for iv, v in pairs if iv.iter_type == "reduce" and iv.dom is not None]
-        places = [(self.expr(value), self.expr(start)) for value, start in reduced]
-
-        def run(env: Env) -> None:
-            if all(value(env) == start(env) for value, start in places):
-                run_nest(env)
 
         return run
 

@@ -7,12 +7,14 @@ A block's axes are replaced by their values; its predicate becomes a condition; 
     ->  for i: C[i] = 0; for k: C[i] += A[i, k]
 
 so it also runs if the reduced axis is empty. If other statements are between loop and block, or one loop covers a
-reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at its start.
-`tir.reductions` determines where a reduction begins.
+reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at its start,
+and stands in front of the loops for the case that they are empty. `tir.analysis.reductions` determines where a
+reduction begins, `empty_reductions` what begins an empty one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -22,6 +24,7 @@ from baton._src.passes.tir.lowering.views import view_as_source
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.empty_reductions import EmptyReduction, empty_reductions
 from baton._src.tir.analysis.reductions import begun_ahead, only_block
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.thread_axes import launched_axis, thread_loop
@@ -29,13 +32,15 @@ from baton._src.tir.thread_axes import launched_axis, thread_loop
 
 def lower_blocks(body: st.Stmt) -> st.Stmt:
     """`body` without blocks."""
-    return _Lowering().lower(body)
+    return _Lowering(empty_reductions(body)).lower(body)
 
 
 class _Lowering:
-    def __init__(self) -> None:
-        self.open_loops: list[st.For] = []
-        """Loops around the current statement."""
+    def __init__(self, empty: dict[tir.Var, list[EmptyReduction]]) -> None:
+        self.empty = empty
+        """What begins empty reductions in front of the loops that carry them."""
+        self.around: list[tir.Var] = []
+        """Variables of the loops and blocks around the current statement."""
         self.initialised: set[st.Block] = set()
         """Blocks whose initialisation was already placed before a loop."""
 
@@ -78,18 +83,26 @@ class _Lowering:
         realize = only_block(loop)
         first: st.Stmt | None = None
         if realize is not None and realize.block not in self.initialised:
-            first = begun_ahead(loop, [around.loop_var for around in self.open_loops])
+            first = begun_ahead(loop, self.around)
         if first is not None and realize is not None:
-            first = self.lower(first)
+            ahead = [self.lower(first)]
             self.initialised.add(realize.block)
-        self.open_loops.append(loop)
-        lowered: st.Stmt = loop.with_fields(body=self.lower(loop.body))
-        self.open_loops.pop()
-        return lowered if first is None else st.SeqStmt((first, lowered))
+        else:
+            empty = self.empty.get(loop.loop_var, ())
+            ahead = [self.lower(made.beginning) for made in empty if made.block not in self.initialised]
+        lowered = loop.with_fields(body=self._inside(loop.body, (loop.loop_var,)))
+        return st.SeqStmt((*ahead, lowered)) if ahead else lowered
+
+    def _inside(self, body: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
+        """`body`, lowered, in which these variables are of loops or blocks around."""
+        self.around += variables
+        lowered = self.lower(body)
+        del self.around[len(self.around) - len(variables) :]
+        return lowered
 
     def _realize(self, realize: st.BlockRealize) -> st.Stmt:
         block = realize.block
-        body = self.lower(block.body)
+        body = self._inside(block.body, [axis.var for axis in block.iter_vars])
         if block.init is not None and block not in self.initialised:
             init = self.lower(block.init)
             at_start = [
