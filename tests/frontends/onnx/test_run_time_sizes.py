@@ -365,3 +365,35 @@ def test_constants_around_an_axis_of_which_nothing_is_left() -> None:
     model = model_of([helper.make_node("Pad", ["x", "pads"], ["y"])], inputs)
     feed = {"x": np.ones((1, 2), np.float32), "pads": np.array([2, 0, -1, 1], np.int64)}
     assert_as_onnxruntime(baton.compile(model).run(feed), onnxruntime_outputs(model, feed))
+
+
+OF_OPEN_LENGTH = [
+    ("Tile", ["x", "a"], [np.array([2, 3])]),
+    ("Pad", ["x", "a"], [np.array([1, 0, 2, 1])]),
+    ("TopK", ["x", "a"], [np.array([2])]),
+    ("Split", ["x", "a"], [np.array([2, 3])]),
+    ("Resize", ["x", "", "", "a"], [np.array([10, 8])]),
+    ("Slice", ["x", "a", "b", "axes"], [np.array([1]), np.array([3])]),
+    ("OneHot", ["places", "a", "two"], [np.array([6.0], "float32")]),
+]
+
+
+@pytest.mark.parametrize(("operator", "operands", "given"), OF_OPEN_LENGTH)
+def test_vectors_of_open_length(operator: str, operands: list[str], given: list[Any]) -> None:
+    """Exporters leave the lengths of shapes and counts open, where the node can only take one; a run checks it."""
+    outputs = ["y", "z"][: 2 if operator in ("TopK", "Split") else 1]
+    weights = [weight("axes", np.array([0])), weight("two", np.array([0, 1], "f")), weight("places", np.array([1, 3]))]
+    used = [w for w in weights if w.name in operands]
+    node = helper.make_node(operator, operands, outputs)
+
+    def model(*lengths: Any) -> Any:
+        kinds = [helper.np_dtype_to_tensor_dtype(v.dtype) for v in given]
+        vectors = [(n, ([length], kind)) for n, length, kind in zip("ab", lengths, kinds)]
+        return model_of([node], [("x", ["n", 4]), *vectors], outputs, used)
+
+    feed = {"x": DATA, **dict(zip("ab", given))}
+    program = baton.compile(model("i", "j"), num_threads=1)
+    for found, wanted in zip(program.run(feed), onnxruntime_outputs(model(*map(len, given)), feed), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(DiagnosticError, match="expected"):
+        program.run({**feed, "a": np.concatenate([given[0], given[0]])})

@@ -95,16 +95,23 @@ class OnnxNode:
         array = self.constant(index, name)
         return None if array is None else tuple(int(v) for v in array.reshape(-1))
 
-    def sizes(self, index: int, what: str) -> list[Dim]:
-        """Operand `index` as a list of sizes: constant, symbolic, or named here and read at run time."""
-        contents = self.graph.numbers(self[index])
+    def of_length(self, vector: Value, count: int) -> Value:
+        """A vector which must have `count` elements: where its length is open, a run checks that."""
+        is_open = vector.rank == 1 and (vector.shape is None or not isinstance(vector.shape[0], int))
+        return self.graph.of_shape(vector, (count,)) if is_open else vector
+
+    def sizes(self, index: int, what: str, count: int | None = None) -> list[Dim]:
+        """Operand `index` as a list of sizes: constant, symbolic, or named here and read at run time. `count` of them,
+        if the node says so: many exporters leave the lengths of shapes open."""
+        given = self[index] if count is None else self.of_length(self[index], count)
+        contents = self.graph.numbers(given)
         if contents is None:
             self.fail_dynamic(f"{what} depends on values known only at run time", self[index])
         return list(contents.reshape(-1))
 
     def size(self, index: int, what: str) -> Dim:
         """The one size that operand `index` holds."""
-        found = self.sizes(index, what)
+        found = self.sizes(index, what, 1)
         if len(found) != 1:
             self.fail(f"{what} must be one number, got {len(found)}", code="op-shape")
         return found[0]

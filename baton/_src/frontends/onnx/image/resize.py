@@ -64,13 +64,16 @@ def upsample(node: OnnxNode) -> Value:
     return _resized(node, style, _by_scales(node, given, None))
 
 
-def _places(node: OnnxNode, count: int) -> tuple[int, ...]:
+def _places(node: OnnxNode) -> tuple[int, ...]:
+    """The axes that there are scales or sizes for."""
     rank = node.rank()
     axes = node.ints("axes")
-    places = tuple(range(rank)) if axes is None else tuple(node.place(a, rank) for a in axes)
+    return tuple(range(rank)) if axes is None else tuple(node.place(a, rank) for a in axes)
+
+
+def _check_count(node: OnnxNode, places: Sequence[int], count: int) -> None:
     if len(places) != count:
         node.fail(f"{count} scales or sizes are given for {len(places)} axes")
-    return places
 
 
 def _extents(node: OnnxNode) -> tuple[Dim, ...]:
@@ -85,11 +88,14 @@ def _box_of(box: AnyArray | None, position: int, count: int) -> tuple[float, flo
 
 
 def _by_scales(node: OnnxNode, given: Value, box: AnyArray | None) -> list[Axis]:
-    g, count = node.graph, given.shape[0] if given.shape else None
+    g, places = node.graph, _places(node)
+    given = node.of_length(given, len(places))
+    count = given.shape[0] if given.shape else None
     if not isinstance(count, int):
         node.fail_dynamic("the number of scales must be known", given)
+    _check_count(node, places, count)
     shape, found = _extents(node), []
-    for position, place in enumerate(_places(node, count)):
+    for position, place in enumerate(places):
         room = _box_of(box, position, count)
         scale = g.call("take", given, g.constant(position, INT64), axis=0)
         known = math.nan if scale.array is None else float(scale.array)
@@ -125,8 +131,9 @@ def _ratio(after: int, before: int) -> float:
 
 
 def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
-    sizes, shape = node.sizes(3, "sizes"), _extents(node)
-    places = _places(node, len(sizes))
+    places, shape = _places(node), _extents(node)
+    sizes = node.sizes(3, "sizes", len(places))
+    _check_count(node, places, len(sizes))
     pairs = [(shape[p], s) for p, s in zip(places, sizes, strict=True)]
     for axis, (before, after) in zip(places, pairs, strict=True):
         if isinstance(after, int) and after < 0:

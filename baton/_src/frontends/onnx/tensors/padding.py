@@ -11,9 +11,10 @@ from baton._src.values.dtype import INT64
 
 def pad(node: OnnxNode) -> Value:
     g, x, rank = node.graph, node[0], node.rank()
-    pads = node.sizes(1, "pads") if node.optional(1) is not None else list(node.ints("pads") or ())
     axes = node.constant(3, "axes")
     places = [node.place(int(a), rank) for a in axes.reshape(-1)] if axes is not None else list(range(rank))
+    given = node.optional(1)
+    pads = list(node.ints("pads") or ()) if given is None else node.sizes(1, "pads", 2 * len(places))
     if len(pads) != 2 * len(places):
         help = "first those before each axis, then those behind each"
         node.fail(f"it has {len(pads)} pads for {len(places)} axes, it must have two for each", help=help)

@@ -34,7 +34,7 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     total = None if x.shape is None else x.shape[axis]
     lengths: list[Dim]
     if "split" in node.attributes or node.optional(1) is not None:
-        lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
+        lengths = list(node.ints("split") or ()) or node.sizes(1, "split", len(node.outputs))
         if not lengths:
             node.fail("its split names no parts", help="give the length of each part")
         if total is not None:
@@ -105,7 +105,8 @@ def _common(prover: Analyzer, own: Dim, wanted: Dim) -> Dim:
 
 
 def tile(node: OnnxNode) -> Value:
-    g, x, repeats = node.graph, node[0], node.sizes(1, "repeats")
+    g, x = node.graph, node[0]
+    repeats = node.sizes(1, "repeats", x.rank if x.rank >= 0 else None)
     if x.shape is not None and len(repeats) != x.rank:
         node.fail(f"it has {len(repeats)} repeats for {x.rank} axes", help="1 stands for an axis as it is")
     if all(isinstance(r, int) for r in repeats):
@@ -128,6 +129,9 @@ def slice_(node: OnnxNode) -> Value:
         axes = node.ints("axes") or tuple(range(len(begin)))
         return g.call("strided_slice", x, axes=axes, begin=begin, end=end, strides=(1,) * len(begin))
     given_axes, given_steps = node.constant(3, "axes"), node.constant(4, "steps")
+    lengths = [_length(v) for v in node.inputs[1:] if v is not None]
+    if known := [n for n in lengths if isinstance(n, int)]:
+        node.inputs[1:3] = [node.of_length(node[index], known[0]) for index in (1, 2)]
     count = _length(node[1])
     if not isinstance(count, int):
         node.fail_dynamic("the number of starts must be known", node[1])
