@@ -193,6 +193,22 @@ def test_results_are_computed_with() -> None:
     assert c.tolist() == [2**64 - 1, 1, 2**64 - 1, 1]
 
 
+def test_only_the_value_that_is_chosen_is_computed(noted: Noted) -> None:
+    """Guards selects, conditions in expressions, and the right sides of and/or."""
+
+    def said(number: Any, dtype: str) -> Any:
+        return tir.Call(dtype, "tir.tvm_call_packed", [tir.StringImm("calls.said"), number])
+
+    baton.register_func("calls.said", lambda number: noted.append((number,)) or number, override=True)
+    a = te.placeholder((3,), name="A", dtype="int32")
+    b = te.compute((3,), lambda i: tir.Select(a[i] > 1, said(a[i], "int32"), said(-a[i], "int32")), name="B")
+    c = te.compute((3,), lambda i: tir.if_then_else(b[i] > 1, said(b[i] * 10, "int32"), 0), name="C")
+    d = te.compute((3,), lambda i: tir.Cast("int32", tir.all(c[i] > 0, said(c[i] > 25, "bool"))), name="D")
+    (_, out) = both(te.create_prim_func([a, d]), np.array([1, 2, 3], "int32"), np.zeros(3, "int32"), noted=noted)
+    assert out.tolist() == [0, 0, 1]
+    assert noted == [(-1,), (2,), (3,), (20,), (30,), (False,), (True,)]
+
+
 def test_results_that_are_no_numbers_of_the_dtype_are_refused() -> None:
     """Guards results: None, texts, and integers beyond the range, in both ways to run a kernel."""
 

@@ -1,6 +1,7 @@
 """What is required of kernels that scripts write: that they access no memory outside of their buffers.
 
-A `Select` evaluates both of its values. Where one could read out of bounds, it becomes an `if_then_else`.
+A `Select` evaluates both of its values. Where one could read out of bounds, or calls a function that may have effects,
+it becomes an `if_then_else`.
 
 B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
 
@@ -16,6 +17,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.access_scope import AccessScope
+from baton._src.passes.tir.simplify import is_pure
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir.analysis.guarded_accesses import Access, guarded_accesses
@@ -45,13 +47,15 @@ def with_safe_selects(func: PrimFunc) -> PrimFunc:
     """`func` with choices in place of such selects; the same object if there are none."""
     selects = [n for n in post_order(func.body) if isinstance(n, tir.Select)]
     wanted = {load for node in selects for load in _loads(node)}
-    if not wanted:
+    if not wanted and not any(map(_acts, selects)):
         return func
     found = [a for a in guarded_accesses(func.body, selects_choose=False) if a.node in wanted]
     inside = {a.node for a in found} - {a.node for a in found if not _is_inside(a)}
 
     def rule(node: Any) -> Any:
-        if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1 or _loads(node) <= inside:
+        if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
+            return None
+        if _loads(node) <= inside and not _acts(node):
             return None
         return scalar_functions.if_then_else(node.condition, node.true_value, node.false_value)
 
@@ -60,6 +64,10 @@ def with_safe_selects(func: PrimFunc) -> PrimFunc:
 
 def _loads(node: tir.Select) -> set[Any]:
     return {n for n in post_order([node.true_value, node.false_value]) if isinstance(n, tir.BufferLoad)}
+
+
+def _acts(node: tir.Select) -> bool:
+    return not (is_pure(node.true_value) and is_pure(node.false_value))
 
 
 def _is_inside(access: Access) -> bool:
