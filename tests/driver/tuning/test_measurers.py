@@ -11,7 +11,7 @@ from baton._src.driver.tuning import child as child_module
 from baton._src.driver.tuning import measurers
 from baton._src.driver.tuning.measurers import DaskMeasurer, LocalMeasurer
 from baton._src.driver.tuning.task import Outcome, Task, Trial
-from baton._src.driver.tuning.trial import Workshop
+from baton._src.driver.tuning.trial import Variants
 from baton._src.driver.tuning.worker import answer
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
@@ -47,7 +47,7 @@ def child() -> Iterator[LocalMeasurer]:
 
 
 def test_a_child_measures(child: LocalMeasurer) -> None:
-    """Guards the way of a trial through a process of its own: times of both ways, agreement, what is offered."""
+    """Guards the way of a trial through a process of its own: times of both variants, agreement, what is offered."""
     first, second = child.all([trial(), trial(unroll_k=4)])
     for outcome in (first, second):
         assert outcome.is_right, outcome
@@ -122,7 +122,7 @@ def test_better_is_clearly_and_mostly() -> None:
 
 def test_messages_are_lines() -> None:
     """Guards the protocol: what is sent is one line and comes back as it was."""
-    text = answer(trial().to_text(), Workshop()).to_text()
+    text = answer(trial().to_text(), Variants()).to_text()
     assert "\n" not in text
     assert "\n" not in trial().to_text()
 

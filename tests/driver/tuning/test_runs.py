@@ -1,4 +1,4 @@
-"""Running one way of computing a kernel: real schedules, wrong ones, and kernels nobody knows arguments for."""
+"""Running one variant of a kernel: real schedules, wrong ones, and kernels nobody knows arguments for."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def halves(kernel: tir.PrimFunc) -> tir.PrimFunc:
     return sch.func
 
 
-def run(way: tir.PrimFunc, from_memory: bool = False, constant: bool = False) -> Run:
-    return Run.of(increment(), way, TARGET, Timing(number=1, repeat=3, from_memory=from_memory), constant)
+def run(variant: tir.PrimFunc, from_memory: bool = False, constant: bool = False) -> Run:
+    return Run.of(increment(), variant, TARGET, Timing(number=1, repeat=3, from_memory=from_memory), constant)
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ Results = Sequence[AnyArray]
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A way of computing a kernel: what is called, with which values for the kernel's arguments."""
+    """A variant of a kernel: what is called, with which values for the kernel's arguments."""
 
     call: Callable[..., Any]
     arguments: Callable[[Sequence[AnyArray]], list[NDArray]]
@@ -47,12 +47,12 @@ class _Compiled:
 
 @dataclass
 class References:
-    """What the kernel that was run last computes: ways of the same kernel come one after the other."""
+    """What the kernel that was run last computes: variants of the same kernel come one after the other."""
 
     _kept: dict[str, list[AnyArray]] = field(default_factory=dict)
 
     def results(self, kernel: str, compiled: Callable[[PrimFunc], _Compiled], arrays: Sequence[AnyArray]) -> Results:
-        """What the rules' way of computing the kernel makes of the arguments."""
+        """What the rules' own variant makes of the arguments."""
         if kernel not in self._kept:
             self._kept = {kernel: compiled(parse_text(kernel)).results(arrays)}
         return self._kept[kernel]
@@ -68,32 +68,32 @@ def ran(run: Run, references: References) -> Times:
             help="use workers of the same kind",
         )
     arrays = made_up(parse_text(run.kernel), run.shapes)
-    way = _compiled(parse_text(run.way), run, target)
-    _check(way, arrays, references.results(run.kernel, lambda kernel: _compiled(kernel, run, target), arrays))
-    return _times(run, way, arrays, target)
+    variant = _compiled(parse_text(run.variant), run, target)
+    _check(variant, arrays, references.results(run.kernel, lambda kernel: _compiled(kernel, run, target), arrays))
+    return _times(run, variant, arrays, target)
 
 
 def ran_library(run: LibraryRun, references: References) -> Times:
     """How long calls of the library's function take; `DiagnosticError`: it cannot be loaded, or results differ."""
     target = chosen_target(Target(run.target))
     arrays = made_up_arrays([DataType(dtype) for dtype in run.dtypes], run.shapes)
-    way = _called(load_module(run.library))
+    variant = _called(load_module(run.library))
     if run.kernel:
-        _check(way, arrays, references.results(run.kernel, lambda kernel: _called(build(kernel, target)), arrays))
-    return _times(run, way, arrays, target)
+        _check(variant, arrays, references.results(run.kernel, lambda kernel: _called(build(kernel, target)), arrays))
+    return _times(run, variant, arrays, target)
 
 
-def _check(way: _Compiled, arrays: Sequence[AnyArray], expected: Results) -> None:
-    # The weight that Winograd's way reads is another array: results are those arguments that keep their shapes.
-    pairs = [(a, b) for a, b in zip(expected, way.results(arrays)) if a.shape == b.shape]
-    allowed = WINOGRAD_ALLOWED if way.by_winograd else ALLOWED
+def _check(variant: _Compiled, arrays: Sequence[AnyArray], expected: Results) -> None:
+    # The weight that Winograd's variant reads is another array: results are those arguments that keep their shapes.
+    pairs = [(a, b) for a, b in zip(expected, variant.results(arrays)) if a.shape == b.shape]
+    allowed = WINOGRAD_ALLOWED if variant.by_winograd else ALLOWED
     apart = max((difference(a, b, allowed) for a, b in pairs), default=0.0)
     if apart > 1.0:
         raise fail("tuning-results", f"the results are {apart:.1f} times further apart than rounding allows")
 
 
-def _times(run: Run | LibraryRun, way: _Compiled, arrays: Sequence[AnyArray], target: Target) -> Times:
-    calls = cycle([_call(way, arrays) for _ in range(copies(arrays, target) if run.from_memory else 1)])
+def _times(run: Run | LibraryRun, variant: _Compiled, arrays: Sequence[AnyArray], target: Target) -> Times:
+    calls = cycle([_call(variant, arrays) for _ in range(copies(arrays, target) if run.from_memory else 1)])
     found = measure(lambda: next(calls)(), run.number, run.repeat, run.min_repeat_ms)
     return Times(list(found.results))
 
@@ -106,10 +106,10 @@ def _compiled(func: PrimFunc, run: Run, target: Target) -> _Compiled:
     if not run.constant or func.attrs.get("tir.is_scheduled"):
         return _called(build(func, target))
     task = Task(NAME, "", "", run.shapes, [], True, run.target, run.place, target.num_cores)
-    way = made(func.without_attr(CHOICES), task, func.attrs.get(CHOICES, {}), target)
-    return _Compiled(way.kernel, way.arguments, way.plan is not None)
+    variant = made(func.without_attr(CHOICES), task, func.attrs.get(CHOICES, {}), target)
+    return _Compiled(variant.kernel, variant.arguments, variant.plan is not None)
 
 
-def _call(way: _Compiled, arrays: Sequence[AnyArray]) -> Callable[[], Any]:
-    values = way.arguments(arrays)
-    return lambda: way.call(*values)
+def _call(variant: _Compiled, arrays: Sequence[AnyArray]) -> Callable[[], Any]:
+    values = variant.arguments(arrays)
+    return lambda: variant.call(*values)

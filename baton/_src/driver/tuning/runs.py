@@ -1,10 +1,10 @@
 """Run one variant of a kernel in another process: the request (`Run`), the answer (`Times`), the `Runner`.
 
 with Runner() as runner:
-    times = runner.run(Run.of(kernel, way, target, Timing(repeat=3)))
+    times = runner.run(Run.of(kernel, variant, target, Timing(repeat=3)))
 
 A `Trial` compares two records in turn; a `Run` takes any schedule of a kernel, and says how long its calls take. Its
-results are held against the rules' way of computing the kernel, so that what is fast and wrong is an error. A
+results are held against the rules' own variant, so that what is fast and wrong is an error. A
 `LibraryRun` takes what was compiled already.
 """
 
@@ -46,13 +46,13 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Run(Message):
-    """Measure the kernel `way`, which is to compute what `kernel` does, as a `Timing` says.
+    """Measure the kernel `variant`, which is to compute what `kernel` does, as a `Timing` says.
 
     `constant`: a convolution whose weight is known when compiling.
     """
 
     kernel: str
-    way: str
+    variant: str
     shapes: list[list[int]]
     target: dict[str, Any]
     place: str
@@ -63,9 +63,9 @@ class Run(Message):
     constant: bool
 
     @classmethod
-    def of(cls, kernel: PrimFunc, way: PrimFunc, target: Target, timing: Timing, constant: bool = False) -> Run:
-        """The run of `way`. Error `tuning-kernel` for kernels of open sizes, or with parameters that are no tensors."""
-        texts, shapes = (script(kernel, NAME), script(as_scheduled(way), NAME)), known_shapes(kernel)
+    def of(cls, kernel: PrimFunc, variant: PrimFunc, target: Target, timing: Timing, constant: bool = False) -> Run:
+        """The run of `variant`. Error `tuning-kernel`: the kernel has open sizes, or parameters that are no tensors."""
+        texts, shapes = (script(kernel, NAME), script(as_scheduled(variant), NAME)), known_shapes(kernel)
         place = Place.of(target).target
         return cls(*texts, shapes, target.export(), place, **timing._asdict(), constant=constant)
 
@@ -128,14 +128,14 @@ def known_shapes(kernel: PrimFunc) -> list[list[int]]:
 
 
 class Runner:
-    """A child process that runs ways, one after the other; it is started when it is first needed."""
+    """A child process that runs variants, one after the other; it is started when it is first needed."""
 
     def __init__(self, time_out: float | None = None, command: tuple[str, ...] = WORKER) -> None:
         self.time_out = TIME_OUT if time_out is None else time_out
         self._child = Child(command)
 
     def run(self, run: Run | LibraryRun) -> Times:
-        """How long the calls take; a way that crashes the process or takes too long is an error of its own."""
+        """How long the calls take; a variant that crashes the process or takes too long is an error of its own."""
         line = self._child.answer(run.to_text(), self.time_out)
         return Times(error=line.why) if isinstance(line, NoAnswer) else Times.from_data(json.loads(line))
 

@@ -85,7 +85,7 @@ class Outcome(Message):
 
     @property
     def is_right(self) -> bool:
-        """Whether both ways ran and agree."""
+        """Whether both variants ran and agree."""
         return not self.error and bool(self.base) and self.apart <= 1.0
 
     @property

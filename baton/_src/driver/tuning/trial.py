@@ -1,7 +1,7 @@
 """Measure one trial in this process: compile both variants of the kernel, compare their results, time them alternately.
 
-Each way gets its own copies of the same arguments, as many as it takes to leave the second-level cache: weights come
-from memory in a program, too.
+Each variant gets its own copies of the same arguments, as many as it takes to leave the second-level cache: weights
+come from memory in a program, too.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ KEPT = 3
 SAMPLE = 2e-4
 """Seconds that one measurement should take, so that reading the clock does not count."""
 ALLOWED = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
-"""How far two ways of computing may be apart, relative to the largest result: other orders of summation."""
+"""How far two variants may be apart, relative to the largest result: other orders of summation."""
 WINOGRAD_ALLOWED = {name: max(most, 1e-4) for name, most in ALLOWED.items()}
 
 
 @dataclass(frozen=True)
-class Way:
+class Variant:
     """A compiled kernel, and what it wants of the task's arguments."""
 
     kernel: KernelFunction
@@ -56,7 +56,7 @@ class Way:
     place: int = -1
 
     def arguments(self, arrays: Sequence[AnyArray]) -> list[NDArray]:
-        """Copies of the arguments, the weight as this way reads it."""
+        """Copies of the arguments, the weight as this variant reads it."""
         found = [a.copy() for a in arrays]
         if self.plan is not None:
             weight = np.empty(self.plan.weight_shape(), arrays[self.place].dtype)
@@ -66,13 +66,13 @@ class Way:
 
 
 @dataclass
-class Workshop:
-    """Makes ways, and keeps the latest: what is best so far is asked for again and again."""
+class Variants:
+    """Makes variants, and keeps the latest: what is best so far is asked for again and again."""
 
-    _kept: dict[tuple[str, str], Way] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], Variant] = field(default_factory=dict)
 
-    def way(self, func: PrimFunc, task: Task, record: Record, target: Target) -> Way:
-        """The way of a task with `record`."""
+    def of(self, func: PrimFunc, task: Task, record: Record, target: Target) -> Variant:
+        """The variant of a task with `record`."""
         key = (task.to_text(), repr(sorted(record.items())))
         found = self._kept.pop(key, None) or made(func, task, record, target)
         self._kept[key] = found
@@ -81,7 +81,7 @@ class Workshop:
         return found
 
 
-def measured(trial: Trial, workshop: Workshop) -> Outcome:
+def measured(trial: Trial, variants: Variants) -> Outcome:
     """The outcome of a trial; `DiagnosticError` for a task that is not for this machine."""
     task = trial.task
     target = Target(task.target)
@@ -92,16 +92,16 @@ def measured(trial: Trial, workshop: Workshop) -> Outcome:
             help="use workers of the same kind",
         )
     func = parse_text(task.text)
-    ways = [workshop.way(func, task, record, target) for record in (trial.base, trial.other)]
+    both = [variants.of(func, task, record, target) for record in (trial.base, trial.other)]
     arrays = made_up(func, task.shapes)
     pool = thread_pool()
     pool.have(task.threads)
     with pool.limited(task.threads):
-        distance = apart(ways, arrays, task.writes)
-        calls = [_calls(way, arrays, target) for way in ways]
+        distance = apart(both, arrays, task.writes)
+        calls = [_calls(variant, arrays, target) for variant in both]
         base, other = _interleaved(calls[0], calls[1], trial.seconds)
-    offered = {n: (o.default, list(o.candidates)) for n, o in ways[1].choices.offered.items()}
-    return Outcome(base, other, distance, offered, ways[1].rule)
+    offered = {n: (o.default, list(o.candidates)) for n, o in both[1].choices.offered.items()}
+    return Outcome(base, other, distance, offered, both[1].rule)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Scheduled:
 
 
 def scheduled(func: PrimFunc, constant: bool, record: Record, target: Target) -> Scheduled:
-    """The kernel with `record`; Winograd's way where that is chosen, as TransformWeights does."""
+    """The kernel with `record`; Winograd's variant where that is chosen, as TransformWeights does."""
     with using(Choices(record)) as choices:
         found = candidate(func) if constant else Declined("not constant")
         plan = Declined("") if isinstance(found, Declined) else chosen(found, target)
@@ -126,13 +126,13 @@ def scheduled(func: PrimFunc, constant: bool, record: Record, target: Target) ->
         return Scheduled(found.scheduled(plan, target), "winograd", choices, plan, found.place)
 
 
-def made(func: PrimFunc, task: Task, record: Record, target: Target) -> Way:
+def made(func: PrimFunc, task: Task, record: Record, target: Target) -> Variant:
     """The kernel with `record`, compiled."""
     found = scheduled(func, task.constant, record, target)
     options = CompileOptions(workers=1, cache=CacheOptions(None))
     library = load(compile_kernels({task.name: found.func}, target, options).code)
     kernel = KernelFunction(kernel_signature(task.name, found.func), library.address(task.name), library)
-    return Way(kernel, found.rule, found.choices, found.plan, found.place)
+    return Variant(kernel, found.rule, found.choices, found.plan, found.place)
 
 
 def made_up(func: PrimFunc, shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
@@ -152,14 +152,14 @@ def made_up_arrays(dtypes: Sequence[DataType], shapes: Sequence[Sequence[int]]) 
     return found
 
 
-def apart(ways: Sequence[Way], arrays: Sequence[AnyArray], writes: Sequence[int]) -> float:
-    """How far the results of the ways are apart, 1.0 being what is allowed."""
+def apart(variants: Sequence[Variant], arrays: Sequence[AnyArray], writes: Sequence[int]) -> float:
+    """How far the results of variants are apart, 1.0 being what is allowed."""
     results = []
-    for way in ways:
-        values = way.arguments(arrays)
-        way.kernel(*values)
+    for variant in variants:
+        values = variant.arguments(arrays)
+        variant.kernel(*values)
         results.append([values[i].data for i in writes])
-    allowed = ALLOWED if all(way.plan is None for way in ways) else WINOGRAD_ALLOWED
+    allowed = ALLOWED if all(v.plan is None for v in variants) else WINOGRAD_ALLOWED
     return max((difference(a, b, allowed) for a, b in zip(*results)), default=0.0)
 
 
@@ -177,9 +177,9 @@ def difference(first: Any, second: Any, allowed: Mapping[str, float] = ALLOWED) 
     return most / (largest * allowed[first.dtype.name]) if largest > 0 else float(most > 0)
 
 
-def _calls(way: Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
+def _calls(variant: Variant, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
     """The kernel on several copies of its arguments."""
-    return [way.kernel.bound(*way.arguments(arrays)) for _ in range(copies(arrays, target))]
+    return [variant.kernel.bound(*variant.arguments(arrays)) for _ in range(copies(arrays, target))]
 
 
 def copies(arrays: Sequence[AnyArray], target: Target) -> int:

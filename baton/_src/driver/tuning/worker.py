@@ -14,13 +14,13 @@ from baton._src.driver.tuning.answer_run import References, ran, ran_library
 from baton._src.driver.tuning.child import READY
 from baton._src.driver.tuning.runs import LibraryRun, Run, Times
 from baton._src.driver.tuning.task import Outcome, Trial
-from baton._src.driver.tuning.trial import Workshop, measured
+from baton._src.driver.tuning.trial import Variants, measured
 
 
-def answer(line: str, workshop: Workshop) -> Outcome:
+def answer(line: str, variants: Variants) -> Outcome:
     """The outcome of a trial as text; a failure is an outcome, too."""
     try:
-        return measured(Trial.from_data(json.loads(line)), workshop)
+        return measured(Trial.from_data(json.loads(line)), variants)
     except Exception as error:
         return Outcome(error=f"{type(error).__name__}: {error}"[:500])
 
@@ -40,12 +40,12 @@ def main() -> None:
     """Answer requests until the input ends. Standard output carries outcomes only."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # other output goes to standard error
-    workshop, references = Workshop(), References()
+    variants, references = Variants(), References()
     out.write(READY)
     out.flush()
     for line in sys.stdin:
         is_run = "task" not in json.loads(line)
-        found = times(line, references) if is_run else answer(line, workshop)
+        found = times(line, references) if is_run else answer(line, variants)
         out.write(found.to_text() + "\n")
         out.flush()
 

@@ -23,7 +23,7 @@ _MOVES = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ScaleRequest:
     """A request for a value scaled along `axes`, which costs nothing there; with `positive`, by positive numbers
     only.
     """
@@ -31,10 +31,10 @@ class Wish:
     axes: tuple[int, ...]
     positive: bool = False
 
-    def and_also(self, other: Wish | None) -> Wish | None:
+    def and_also(self, other: ScaleRequest | None) -> ScaleRequest | None:
         """The request that satisfies two users; None if there is none."""
         axes = tuple(a for a in self.axes if other is not None and a in other.axes)
-        return Wish(axes, self.positive or (other is not None and other.positive)) if axes else None
+        return ScaleRequest(axes, self.positive or (other is not None and other.positive)) if axes else None
 
 
 @dataclass(frozen=True)

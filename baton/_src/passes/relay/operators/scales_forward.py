@@ -3,8 +3,8 @@
     conv2d(x * s, w)                   becomes   conv2d(x, w * s')                    s' along the input channels
     conv2d(relu(x * s) + b, w)         becomes   conv2d(relu(x) + b / s, w * s')      if s > 0
 
-First the requests of users are collected: a value's scale is moved only if all of its users can absorb it (`Wish`).
-Then scales propagate as temporary expressions (`ScaledExpr`), none of which remains after the pass.
+First the requests of users are collected: a value's scale is moved only if all of its users can absorb it
+(`ScaleRequest`). Then scales propagate as temporary expressions (`ScaledExpr`), none of which remains after the pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.operators.channel_scales import (
     RECTIFIERS,
     SUMS,
-    Wish,
+    ScaleRequest,
     broadcasts_along,
     is_floating,
     is_nowhere_zero,
@@ -29,7 +29,7 @@ from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporari
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, TempExpr
 
-Wishes = dict[Any, Wish | None]
+Requests = dict[Any, ScaleRequest | None]
 
 
 @node
@@ -47,44 +47,44 @@ class ScaledExpr(TempExpr):
 
 def fold_forward(function: Any) -> Any:
     """Return the function with scales of data moved into weights."""
-    wishes = _wishes(function)
-    if not any(wishes.values()):
+    requests = _requests(function)
+    if not any(requests.values()):
         return function
     build = Build()
-    return rewrite_with_temporaries(function, lambda call, args, real: _rewritten(build, call, args, wishes, real))
+    return rewrite_with_temporaries(function, lambda call, args, real: _rewritten(build, call, args, requests, real))
 
 
-def _wishes(function: Any) -> Wishes:
+def _requests(function: Any) -> Requests:
     """The requests of each value's users, computed from users to producers."""
-    wishes: Wishes = {}
+    requests: Requests = {}
     for user in reversed(walk(function)):
-        asked = _of_operands(user, wishes.get(user)) if isinstance(user, Call) else {}
+        asked = _of_operands(user, requests.get(user)) if isinstance(user, Call) else {}
         for part in parts(user):
-            wish = asked.get(part)
-            wishes[part] = wish.and_also(wishes.get(part, wish)) if wish is not None else None
-    return wishes
+            request = asked.get(part)
+            requests[part] = request.and_also(requests.get(part, request)) if request is not None else None
+    return requests
 
 
-def _of_operands(call: Call, wish: Wish | None) -> dict[Any, Wish]:
+def _of_operands(call: Call, request: ScaleRequest | None) -> dict[Any, ScaleRequest]:
     """The requests of a call for its operands, given the request of its own users."""
     axes = weight_axes(call)
     if axes is not None:
-        return {call.args[0]: Wish(axes.data)} if call.args[0] is not call.args[1] else {}
-    if wish is None:
+        return {call.args[0]: ScaleRequest(axes.data)} if call.args[0] is not call.args[1] else {}
+    if request is None:
         return {}
     if is_call(call, *RECTIFIERS):
-        return {call.args[0]: Wish(wish.axes, True)}
+        return {call.args[0]: ScaleRequest(request.axes, True)}
     if is_call(call, *SUMS) and is_floating(call):
         left, right = call.args
         for one, other in ((left, right), (right, left)):
-            if one is not other and broadcasts_along(one, other, wish.axes):
-                return {one: wish}
+            if one is not other and broadcasts_along(one, other, request.axes):
+                return {one: request}
     return {}
 
 
-def _rewritten(build: Build, call: Call, args: list[Any], wishes: Wishes, realized: Realized) -> Any:
+def _rewritten(build: Build, call: Call, args: list[Any], requests: Requests, realized: Realized) -> Any:
     if is_call(call, "multiply"):
-        return _scaled(build, call, wishes.get(call), realized)
+        return _scaled(build, call, requests.get(call), realized)
     scaled = next((a for a in args if isinstance(a, ScaledExpr)), None)
     if scaled is None:
         return None
@@ -100,14 +100,14 @@ def _rewritten(build: Build, call: Call, args: list[Any], wishes: Wishes, realiz
     return call.with_fields(args=(scaled.value, folded, *map(realized, call.args[2:])))
 
 
-def _scaled(build: Build, call: Call, wish: Wish | None, realized: Realized) -> Any:
+def _scaled(build: Build, call: Call, request: ScaleRequest | None, realized: Realized) -> Any:
     """A product whose scale the users want to absorb."""
-    if wish is None or not is_floating(call):
+    if request is None or not is_floating(call):
         return None
     for one, other in (call.args, call.args[::-1]):
-        scale = scale_along(build, one, realized(other), wish.axes)
-        if scale is not None and (not wish.positive or is_positive(scale)):
-            made = ScaledExpr(realized(one), scale, wish.axes, build)
+        scale = scale_along(build, one, realized(other), request.axes)
+        if scale is not None and (not request.positive or is_positive(scale)):
+            made = ScaledExpr(realized(one), scale, request.axes, build)
             return made.with_fields(checked_type_=call.checked_type_)
     return None
 

@@ -154,6 +154,6 @@ class TaskScheduler:
 
 def _measured(task: Task, record: Record, option: TuningOptions, runner: Runner) -> MeasureResult:
     constant = has_constant_weight(task.func)
-    run = Run.of(task.func, task.way(record), task.target, option.runner.timing, constant)
+    run = Run.of(task.func, task.variant(record), task.target, option.runner.timing, constant)
     times = runner.run(run)
     return MeasureResult(times.seconds, times.error, time.time())

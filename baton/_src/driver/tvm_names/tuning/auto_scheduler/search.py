@@ -32,7 +32,7 @@ class Task(Protocol):
     def space(self) -> RuleSpace:
         """The choices that the rule leaves open."""
 
-    def way(self, record: Record) -> PrimFunc:
+    def variant(self, record: Record) -> PrimFunc:
         """The kernel with the answers of a record."""
 
 

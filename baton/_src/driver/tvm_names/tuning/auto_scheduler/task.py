@@ -53,7 +53,7 @@ class Tunable:
         """The choices that the rule leaves open."""
         return RuleSpace(self.func, self.target)
 
-    def way(self, record: Record) -> PrimFunc:
+    def variant(self, record: Record) -> PrimFunc:
         """The kernel with the answers of a record."""
         return self.func.with_attr(CHOICES, dict(record))
 

@@ -157,8 +157,8 @@ def create_measure_batch(task: Task, option: dict[str, Any]) -> MeasureBatch:
 def _run_of(inp: MeasureInput, timing: Timing) -> Run | MeasureResult:
     """The run of a configuration; the result, if its template makes no schedule of it."""
     try:
-        kernel, way = inp.task.way(inp.config)
-        return Run.of(kernel, way, inp.target, timing, has_constant_weight(kernel))
+        kernel, variant = inp.task.variant(inp.config)
+        return Run.of(kernel, variant, inp.target, timing, has_constant_weight(kernel))
     except BatonError as error:
         return MeasureResult((str(error),), MeasureErrorNo.INSTANTIATION_ERROR, 0.0, time.time())
 

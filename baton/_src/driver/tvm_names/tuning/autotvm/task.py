@@ -103,7 +103,7 @@ class Task:
         said = f"func_name={self.name}, args={self.args}, kwargs={self.kwargs}, workload={self.workload}"
         return f"Task({said})"
 
-    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+    def variant(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
         """The kernel as it is to be computed, and as `config` computes it."""
         raise NotImplementedError
 
@@ -129,7 +129,7 @@ class TemplateTask(Task):
             raise fail("autotvm-instantiation", f"{self.name} takes no such configuration: {said}", kind=ValueError)
         return made
 
-    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+    def variant(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
         schedule, tensors = self.instantiate(config)
         return create_prim_func(list(tensors)), scheduled_prim_func(schedule, list(tensors))
 
@@ -144,7 +144,7 @@ class KernelTask(Task):
     def title(self) -> str:
         return str(self.args[0])
 
-    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+    def variant(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
         return self.func, with_choices(self.func, config)
 
 

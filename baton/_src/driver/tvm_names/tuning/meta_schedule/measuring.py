@@ -67,9 +67,9 @@ class TogetherMeasuring(ChildRunner):
         found = [result_of(self._times(kernel, only_kernel(c.sch.mod), target)) for c in candidates]
         return [BuilderResult(None, None) for _ in candidates], found
 
-    def _times(self, kernel: PrimFunc, way: PrimFunc, target: Target) -> Times:
+    def _times(self, kernel: PrimFunc, variant: PrimFunc, target: Target) -> Times:
         try:
-            run = Run.of(kernel, way, target, self.timing, has_constant_weight(kernel))
+            run = Run.of(kernel, variant, target, self.timing, has_constant_weight(kernel))
         except DiagnosticError as error:
             return Times(error=str(error))
         return self.run(run)
