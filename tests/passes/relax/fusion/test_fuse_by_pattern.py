@@ -296,6 +296,9 @@ def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
 def test_backends_must_be_registered() -> None:
     with pytest.raises(DiagnosticError, match="nobody registered the backend 'nobody'"):
         RunCodegen()(annotated("nobody"))
+    for wrong, said in [(("a", 3), "a of the fusion pattern a is no pattern: 3"), ((3, wildcard()), "a text, got 3")]:
+        with pytest.raises(DiagnosticError, match=said):
+            FuseOpsByPattern([wrong])(annotated("nobody"))
     with pytest.raises(DiagnosticError, match="a fusion pattern is"):
         FuseOpsByPattern(["relu"])(program([tensor("x", 2, 3), tensor("w", 3, 4)], build))
     private = module("""

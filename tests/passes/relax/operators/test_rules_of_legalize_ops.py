@@ -103,6 +103,15 @@ def test_rules_that_never_end_are_named() -> None:
         legalized(module("(2,)"), endless)
 
 
+def test_rules_give_what_the_operator_gives() -> None:
+    """A sum in the operator's place was an ill-formed program, or failed when it ran."""
+    for rule in (lambda b, c: relax.op.sum(c.args[0]), lambda b, c: relax.op.astype(c.args[0], "float16")):
+        with pytest.raises(DiagnosticError, match=r"the rule for relax.exp gives .* for R.Tensor\(\(2,\)"):
+            legalized(module("(2,)"), rule)
+    with pytest.raises(DiagnosticError, match=r"a rule is a function .* got 3 for relax.exp"):
+        legalized(module("(2,)"), 3)
+
+
 def test_rules_of_operators_that_there_are_not_are_told() -> None:
     """Guards misspelt names, whose rules were silently never asked."""
     with pytest.warns(UserWarning, match="never asked.*'relax.expp'"):

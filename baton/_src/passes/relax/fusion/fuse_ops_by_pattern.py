@@ -59,13 +59,24 @@ class PatternCheckContext:
 @dataclass(frozen=True, eq=False)
 class FusionPattern:
     """A pattern by name. `check(context)` may refuse a match; `annotation_patterns` name parts of it for `check`, and
-    for `attrs_getter`, which makes attributes of the composite function from these parts."""
+    for `attrs_getter`, which makes attributes of the composite function from these parts. Error `api` for a name that
+    is no text, or a pattern that is none."""
 
     name: str
     pattern: DFPattern
     annotation_patterns: Mapping[str, DFPattern] | None = None
     check: Callable[[PatternCheckContext], bool] | None = None
     attrs_getter: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        name: Any = self.name
+        if not isinstance(name, str):
+            raise fail("api", f"the name of a fusion pattern is a text, got {name!r}")
+        parts: dict[str, Any] = {name: self.pattern, **(self.annotation_patterns or {})}
+        for part, pattern in parts.items():
+            if not isinstance(pattern, DFPattern):
+                message = f"{part} of the fusion pattern {name} is no pattern: {pattern!r:.60}"
+                raise fail("api", message, help="relax.dpl makes patterns: is_op, wildcard, is_const, ...")
 
 
 @dataclass(frozen=True)

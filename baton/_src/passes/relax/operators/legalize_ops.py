@@ -38,6 +38,7 @@ from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, 
 from baton._src.passes.tir.lowering.safe_selects import safe_kernels
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import is_known
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_op import SpecialOp
@@ -51,6 +52,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -77,8 +79,11 @@ class LegalizeOps(Pass):
 
     def __post_init__(self) -> None:
         """Warns of rules for operators that there are not: nothing would ever ask them."""
-        rules = self.customize_legalize_map
-        for name in rules if isinstance(rules, Mapping) else ():  # what else it is is told when the pass runs
+        rules: Any = self.customize_legalize_map
+        for name, rule in rules.items() if isinstance(rules, Mapping) else ():  # else it is told when the pass runs
+            if not callable(rule):
+                message = f"LegalizeOps: a rule is a function (builder, call), got {rule!r:.60} for {name}"
+                raise fail("api", message)
             try:
                 Op.get(name)
             except DiagnosticError as error:
@@ -138,6 +143,9 @@ class _Legalizer(DecomposingRewriter, ModuleRewriter):
             replacement = rule(self.builder, call)
         functions.update(safe_kernels(dict(islice(functions.items(), known, None))))
         found = call if replacement is call else self.as_pure(call, self.normalized(replacement))
+        if struct_info_base_check(call.struct_info, found.struct_info, Analyzer()) is BaseCheckResult.FAIL_L0:
+            message = f"the rule for {call.op.name} gives {found.struct_info!r} for {call.struct_info!r}"
+            raise fail("pass-result", f"LegalizeOps: {message}", span=call.span)
         self.depth -= 1
         return found
 
