@@ -35,12 +35,17 @@ def group_size(matrix: Product, width: int, target: Target) -> int:
     if k is None or rows is None or columns is None or matrix.pack is not None or not matrix.has_one_row_axis:
         return 1
     half, line = target.cpu.l2_bytes // 2, k * matrix.stage.buffer.dtype.itemsize
-    pieces = PIECES * target.num_cores if target.num_cores > 1 else 1
     sizes = [n for n in SIZES if columns % (n * width) == 0]
-    fitting = [n for n in sizes if n * width * line <= half and n * width * pieces <= columns]
+    fitting = [n for n in shareable_sizes(columns, width, target) if n * width * line <= half]
     is_far = rows * line > target.cpu.l2_bytes
     usual = fitting[0] if fitting and is_far and target.cpu.vector_registers >= 32 else 1
     return tuned("panels_in_turn", usual, (1, *sizes))
+
+
+def shareable_sizes(columns: int, width: int, target: Target) -> list[int]:
+    """The sizes of groups that so many columns have, and each thread several of."""
+    pieces = PIECES * target.num_cores if target.num_cores > 1 else 1
+    return [n for n in SIZES if columns % (n * width) == 0 and n * width * pieces <= columns]
 
 
 def in_turn(size: int, turn: tir.Var, make: Callable[..., st.Stmt]) -> Callable[..., st.Stmt]:

@@ -16,7 +16,7 @@ from functools import partial
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.products.blocked_terms import Blocks, terms_of_block
+from baton._src.lower.kernel_schedules.products.blocked_terms import Blocks, far_blocks, terms_of_block
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
@@ -105,12 +105,21 @@ def _emit(panels: Panels, target: Target) -> st.Stmt:
     return every
 
 
+def _turns(panels: Panels, target: Target) -> tuple[int, int]:
+    """How many panels take turns, and of how many terms a block of their sums is; 0: of all."""
+    together, terms = far_blocks(panels, target)
+    if terms:
+        return together, terms
+    together = group_size(panels.matrix, panels.width, target)
+    return together, terms_of_block(panels, target) if together == 1 else 0
+
+
 def _tiles(panels: Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
     shape = shape_for(matrix, target)
     group, turn = index_var("panel"), index_var("turn")
     dtype = matrix.stage.buffer.dtype
-    together = group_size(matrix, panels.width, target) if panels.dtype == dtype else 1
+    together, terms = _turns(panels, target) if panels.dtype == dtype else (1, 0)
     number = member(together, group, turn)
     source = panels.panel(number)
     packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
@@ -119,11 +128,9 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         """Weights of half the width are converted a panel at a time, once for all tiles of rows."""
         return rows if packed is source else allocated(packed, rows)
 
-    terms = terms_of_block(panels, target) if together == 1 and packed is source else 0
-
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
         if terms:
-            return Blocks(panels, number, packed, terms).tiles(shape, first, count)
+            return Blocks(panels, number, packed, terms, turn, together).tiles(shape, first, count)
         ahead = panels.ahead(number, together)
         if packed is not source:
             ahead = both(converting_beside(source, packed, panels.width), ahead)
