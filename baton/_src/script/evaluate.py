@@ -19,6 +19,7 @@ from baton._src.relax.literals import as_expr, const
 from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, ShapeExpr, TupleGetItem, Var
 from baton._src.relax.special_builders import to_vdevice
 from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.tensor_fields import AlongAxes
 from baton._src.script import python_parts
 from baton._src.script.environment import MISSING, Environment
 from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
@@ -111,7 +112,8 @@ class Evaluator:
             return self._spanned(as_expr(tuple(self.as_relax(v, node) for v in value)), node)
         if isinstance(value, (PrimExpr, str)):
             return self._spanned(as_expr(value), node)
-        raise self.error("script-value", f"{_described(value)} is not a Relax expression", node)
+        help = "R.shape_of(x) is the whole shape" if isinstance(value, AlongAxes) and value.name == "shape" else None
+        raise self.error("script-value", f"{_described(value)} is not a Relax expression", node, help)
 
     def error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
         """A diagnostic at `node`."""
@@ -338,4 +340,6 @@ class Evaluator:
 def _described(value: Any) -> str:
     if isinstance(value, (StructInfo, Pending, InfoKind)):
         return "an annotation"
+    if value is None or isinstance(value, AlongAxes):
+        return repr(value)
     return f"{type(value).__name__} {value!r}" if not callable(value) else f"{getattr(value, '__name__', value)!r}"

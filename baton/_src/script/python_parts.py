@@ -88,4 +88,7 @@ def _compared(ev: Evaluation, node: ast.Compare, op: ast.cmpop, left: Any, right
         return ev.placed(ev.at(node, lambda: Expr.build(name, left, right)), node)
     if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
         raise ev.error("script-syntax", "`in` is not defined for tensors and dims", node)
+    if isinstance(op, (ast.Is, ast.IsNot)) and _is_program(left) and _is_program(right):
+        message = "`is` is not defined for tensors and dims: it would be decided while the script is read"
+        raise ev.error("script-syntax", message, node, help="compare their values, by == or R.equal")
     return ev.placed(ev.at(node, lambda: COMPARISONS[type(op)](left, right)), node)
