@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, GraphExpr, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
@@ -79,6 +79,7 @@ def wire() -> None:
     Op.attributes_key = staticmethod(later("baton._src.driver.tvm_names.op_attrs", "attributes_key"))
     Tensor.build = staticmethod(later("baton._src.te.arithmetic", "build"))
     Type.equal = staticmethod(structural_equal)
+    Range.alike = staticmethod(structural_equal)
     TensorType.dim = staticmethod(type_dim)
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)

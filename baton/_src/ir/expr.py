@@ -362,8 +362,19 @@ class Op(GraphExpr):
 
 @node
 class Range(Node):
-    """The integers from `min` to `min + extent`, exclusive."""
+    """The integers from `min` to `min + extent`, exclusive. `==` compares both numbers, as in TVM; in dictionaries a
+    range is itself, as every node.
+    """
 
     min: PrimExpr
     extent: PrimExpr = part()
     span: Span | None = note(kw_only=True, default=None)
+
+    alike: ClassVar[Callable[[Any, Any], bool]] = staticmethod(lambda left, right: left is right)
+    """Structural equality; bound by `driver.wiring`."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Range) and Range.alike(self, other))
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)

@@ -19,6 +19,7 @@ from baton._src.ir.node import Node, init_field
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TypeKind
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr.leaves import IterVar, axis_kind
 from baton._src.tir.stmt import ForKind
 from baton._src.values.dtype import DataType
 
@@ -75,6 +76,7 @@ def from_table(table: Mapping[str, Any]) -> Any:
         node = object.__new__(kind)
         for name in kind.field_names:
             content = from_data(entry["fields"].get(name), made)
+            content = axis_kind(content) if kind is IterVar and name == "iter_type" else content
             init_field(node, name, Array(content) if isinstance(content, tuple) else content)
         nodes.append(node)
     return from_data(table["root"], made)

@@ -106,10 +106,19 @@ class FloatImm(PrimExpr):
 
 @node
 class StringImm(PrimExpr):
-    """A string literal (arguments of calls and attributes)."""
+    """A string literal (arguments of calls and attributes); it equals the string."""
 
     value: str
     dtype: DataType = part(kw_only=True, default=HANDLE)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether `other` is this string, too, as a Python string or as a literal."""
+        return self.value == (other.value if isinstance(other, StringImm) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = Node.__hash__
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, str):
@@ -161,6 +170,34 @@ class Broadcast(PrimExpr):
         init_field(self, "dtype", self.value.dtype.with_lanes(self.lanes))
 
 
+class AxisKind(str):
+    """What an axis is for, in a word; it equals TVM's number for it, too, and is one as an integer."""
+
+    __slots__ = ("number",)
+    number: int
+
+    def __new__(cls, word: str, number: int) -> AxisKind:
+        kind = super().__new__(cls, word)
+        kind.number = number
+        return kind
+
+    def __eq__(self, other: object) -> bool:
+        return self.number == other if isinstance(other, int) else str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __index__(self) -> int:
+        return self.number
+
+    __int__ = __index__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AxisKind, (str(self), self.number)
+
+
 @node
 class IterVar(Node, Operators):
     """An axis of a block or of a `te` computation: a variable over a range, data-parallel or reduced.
@@ -169,19 +206,19 @@ class IterVar(Node, Operators):
     TVM's names, and its numbers are taken too. In arithmetic and as an index an axis stands for its variable.
     """
 
-    DataPar: ClassVar[str] = "spatial"
-    ThreadIndex: ClassVar[str] = "thread"
-    CommReduce: ClassVar[str] = "reduce"
-    Ordered: ClassVar[str] = "scan"
-    DimInfo: ClassVar[str] = "opaque"
-    Unrolled: ClassVar[str] = "unrolled"
-    Vectorized: ClassVar[str] = "vectorized"
-    Parallelized: ClassVar[str] = "parallelized"
-    Tensorized: ClassVar[str] = "tensorized"
+    DataPar: ClassVar[AxisKind] = AxisKind("spatial", 0)
+    ThreadIndex: ClassVar[AxisKind] = AxisKind("thread", 1)
+    CommReduce: ClassVar[AxisKind] = AxisKind("reduce", 2)
+    Ordered: ClassVar[AxisKind] = AxisKind("scan", 3)
+    DimInfo: ClassVar[AxisKind] = AxisKind("opaque", 4)
+    Unrolled: ClassVar[AxisKind] = AxisKind("unrolled", 5)
+    Vectorized: ClassVar[AxisKind] = AxisKind("vectorized", 6)
+    Parallelized: ClassVar[AxisKind] = AxisKind("parallelized", 7)
+    Tensorized: ClassVar[AxisKind] = AxisKind("tensorized", 8)
 
     dom: Range | None
     var: Var = binder()
-    iter_type: str = part(kw_only=True, default="spatial")
+    iter_type: AxisKind = part(kw_only=True, default=DataPar)
     thread_tag: str = part(kw_only=True, default="")
     span: Span | None = note(kw_only=True, default=None)
 
@@ -197,7 +234,7 @@ class IterVar(Node, Operators):
         kind = DataType("int32") if dom is None else dom.extent.dtype
         init_field(self, "dom", dom)
         init_field(self, "var", Var(var, kind) if isinstance(var, str) else var)
-        init_field(self, "iter_type", tuple(_KINDS)[iter_type] if isinstance(iter_type, int) else iter_type)
+        init_field(self, "iter_type", axis_kind(iter_type))
         init_field(self, "thread_tag", thread_tag)
         init_field(self, "span", span)
 
@@ -209,8 +246,16 @@ class IterVar(Node, Operators):
     @property
     def kind_name(self) -> str:
         """TVM's name of `iter_type`, which texts have: `DataPar`."""
-        return _KINDS.get(self.iter_type, self.iter_type)
+        return _KINDS[self.iter_type]
 
 
-_KINDS = {kind: name for name, kind in vars(IterVar).items() if name[0].isupper() and isinstance(kind, str)}
+_KINDS = {kind: name for name, kind in vars(IterVar).items() if isinstance(kind, AxisKind)}
 """TVM's names of kinds of axes, in the order of its numbers."""
+
+
+def axis_kind(given: str | int) -> AxisKind:
+    """The kind of axis with this word or number."""
+    found = next((kind for kind in _KINDS if kind == given), None)
+    if found is None:
+        raise fail("api", f"there is no kind of axis {given!r}", help=f"kinds are {', '.join(_KINDS)}", kind=ValueError)
+    return found

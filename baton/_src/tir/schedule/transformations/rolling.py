@@ -188,7 +188,7 @@ def _made_once(
     for axis, other in sorted(found.items()):
         realize = with_condition(realize, _is_new(place[axis], other))
     axes = tuple(
-        axis.with_fields(iter_type="opaque") if not rolled.isdisjoint(post_order(values[axis.var])) else axis
+        axis.with_fields(iter_type=tir.IterVar.DimInfo) if not rolled.isdisjoint(post_order(values[axis.var])) else axis
         for axis in realize.block.iter_vars
     )
     return realize.with_fields(block=realize.block.with_fields(iter_vars=axes))
