@@ -55,6 +55,17 @@ def test_as_onnxruntime(op: str, opset: int, others: tuple[Any, ...], attributes
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_counts_that_are_floats() -> None:
+    """Opset 1 has the lengths of a Split and the repeats of a Tile in the dtype of what is taken apart or repeated."""
+    split = helper.make_node("Split", ["x", "lengths"], ["y", "z"], axis=1)
+    tile = helper.make_node("Tile", ["z", "tiles", "axis"], ["w"])
+    weights = [weight("lengths", np.array([1, 2], "f")), weight("tiles", np.float32(2)), weight("axis", np.float32(0))]
+    model = model_of([split, tile], [("x", ["n", 3, 4, 5])], ["y", "w"], weights, opset=1)
+    first, repeated = baton.compile(model, num_threads=1).run({"x": X})
+    np.testing.assert_array_equal(first, X[:, :1])
+    np.testing.assert_array_equal(repeated, np.tile(X[:, 1:], (2, 1, 1, 1)))
+
+
 def test_a_square_of_open_size_gets_its_ones() -> None:
     """EyeLike of sizes that a run tells."""
     model = model_of([helper.make_node("EyeLike", ["x"], ["y"], k=-1, dtype=7)], [("x", ["n", "m"])])

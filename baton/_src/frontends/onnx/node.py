@@ -13,6 +13,7 @@ from baton._src.frontends.onnx.strings import ModelStrings, string_constant
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
 
 NOTHING = Value(TensorInfo())
@@ -104,6 +105,8 @@ class OnnxNode:
         """Operand `index` as a list of sizes: constant, symbolic, or named here and read at run time. `count` of them,
         if the node says so: many exporters leave the lengths of shapes open."""
         given = self[index] if count is None else self.of_length(self[index], count)
+        if given.dtype.is_float:  # as OneHot allows for its depth, and opset 1 demands of Split and Tile
+            given = self.graph.cast(given, INT64)
         contents = self.graph.numbers(given)
         if contents is None:
             self.fail_dynamic(f"{what} depends on values known only at run time", self[index])

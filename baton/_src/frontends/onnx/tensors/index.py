@@ -61,8 +61,6 @@ def where(node: OnnxNode) -> Value:
 def one_hot(node: OnnxNode) -> Value:
     g, indices, values = node.graph, node[0], node[2]
     known = node[1].array
-    if not node[1].dtype.is_int:
-        node.inputs[1] = g.cast(node[1], INT64)
     depth: Dim = int(known.reshape(-1)[0]) if known is not None else node.size(1, "the depth")
     if not indices.dtype.is_int or indices.dtype.bits < 32:  # narrow integers may not hold the depth
         indices = g.cast(indices, INT64)
