@@ -8,9 +8,9 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.dlight", "ApplyDefaultSchedule ScheduleRule"),
+        **names("driver.tvm_names.dlight.rules", "ApplyDefaultSchedule ScheduleRule"),
         **names(
-            "driver.tvm_names.dlight_blocks",
+            "driver.tvm_names.dlight.blocks",
             "BlockInfo IterInfo normalize_prim_func try_inline try_inline_contiguous_spatial",
         ),
     },

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.dlight", "CPUScheduleRule"),
-        **renamed("driver.tvm_names.dlight", GEMV="CPUGEMV"),
+        **names("driver.tvm_names.dlight.rules", "CPUScheduleRule"),
+        **renamed("driver.tvm_names.dlight.rules", GEMV="CPUGEMV"),
     },
     before=wire,
 )

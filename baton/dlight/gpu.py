@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     names(
-        "driver.tvm_names.dlight",
+        "driver.tvm_names.dlight.rules",
         "GPUScheduleRule GEMV LowBatchGEMV Matmul Reduction GeneralReduction RMSNorm Transpose Fallback",
     ),
     before=wire,

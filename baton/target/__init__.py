@@ -9,11 +9,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("ir.target", "Target"),
         **names("ir.target_description", "TargetKind"),
-        **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
-        **names("driver.tvm_names.boards", "arm_cpu rasp riscv_cpu"),
+        **names("driver.tvm_names.target.targets", "create list_kinds list_tags VirtualDevice"),
+        **names("driver.tvm_names.target.boards", "arm_cpu rasp riscv_cpu"),
         **submodules("baton.target", "codegen tag"),
         **names(
-            "driver.tvm_names.generic_functions",
+            "driver.tvm_names.target.generic_functions",
             "GenericFunc generic_func get_native_generic_func override_native_generic_func",
         ),
     },

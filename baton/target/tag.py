@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.targets", "list_tags register_tag"),
+        **names("driver.tvm_names.target.targets", "list_tags register_tag"),
     },
 )

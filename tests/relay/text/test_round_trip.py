@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from baton._src.driver.tvm_names.targets import VirtualDevice
+from baton._src.driver.tvm_names.target.targets import VirtualDevice
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal

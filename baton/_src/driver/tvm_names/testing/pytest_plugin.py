@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from baton._src.driver.tvm_names.pytest_features import FEATURES
-from baton._src.driver.tvm_names.pytest_marks import device_of, enabled_targets, group_of
+from baton._src.driver.tvm_names.testing.pytest_features import FEATURES
+from baton._src.driver.tvm_names.testing.pytest_marks import device_of, enabled_targets, group_of
 from baton._src.values.device import Device
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 
-from baton._src.driver.tvm_names.llvm_facts import llvm_cpu_has_features
+from baton._src.driver.tvm_names.target.llvm_facts import llvm_cpu_has_features
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 

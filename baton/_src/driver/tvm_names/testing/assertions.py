@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.tvm_names import pytest_plugin
+from baton._src.driver.tvm_names.testing import pytest_plugin
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
