@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -385,6 +387,30 @@ def test_exceptions_leave_parallel_loops(noted: Noted) -> None:
     assert x.numpy()[0] == 0
     module(x, 200)
     assert noted[-1] == ("end",)
+
+
+def test_signals_are_handled_between_calls() -> None:
+    """Guards Ctrl-C in loops that call: what a handler raised as a call began was only printed, or ended nothing."""
+
+    @T.prim_func
+    def kernel(n: T.int32):
+        for i in range(n):
+            T.call_packed("calls.give", i)
+
+    def handle(number: int, frame: Any) -> None:
+        raise Broken(number)
+
+    module, before = baton.build(kernel), signal.signal(signal.SIGUSR1, handle)
+    try:
+        for wait in range(10):
+            timer = threading.Timer(0.01 + 0.001 * wait, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            timer.start()
+            with pytest.raises(Broken):
+                module(10_000_000)
+            timer.join()
+            module(3)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_exceptions_of_several_callers_are_their_own() -> None:

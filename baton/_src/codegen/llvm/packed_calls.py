@@ -1,7 +1,7 @@
 """Calls of packed functions: the operands lie on the stack, and the runtime calls the function by its name.
 
     words[0] = i; words[1] = address of A; words[2] = offset; words[3] = 4
-    if (baton_packed_call("[\"my.f\", \"int32\", [\"int32\", [\"float32\", 1, false]], false]", words)) leave
+    if (baton_packed_call(library, "[\"my.f\", \"int32\", [\"int32\", [\"float32\", 1, false]], false]", words)) leave
     result = words[0]
 
 `runtime.native.packed_calls` describes the words, and what happens to exceptions.
@@ -15,7 +15,7 @@ from baton._src.codegen.llvm.arithmetic import cast
 from baton._src.codegen.llvm.fault import leave_with_fault
 from baton._src.codegen.llvm.types import register_type
 from baton._src.runtime.native.faults import RAISED
-from baton._src.runtime.native.packed_calls import PACKED_SYMBOL, word_kind
+from baton._src.runtime.native.packed_calls import LIBRARY_SYMBOL, PACKED_SYMBOL, word_kind
 from baton._src.tir import expr as tir
 from baton._src.tir.packed_calls import PackedOperand, TensorOperand, read_packed_call
 from baton._src.values.dtype import HANDLE, INT64, DataType
@@ -31,8 +31,9 @@ def call_packed(writer: Any, call: tir.Call, is_used: bool = True) -> str:
     stack = f.alloca("i64", max(len(words), 1), 8)
     for place, (value, dtype) in enumerate(words):
         f.line(f"store {register_type(dtype)} {value}, ptr {_word(f, stack, place)}, align 8")
-    entry = f.module.import_function(PACKED_SYMBOL, "i64", ["ptr", "ptr"])
-    failed = f.value(f"call i64 {entry}(ptr {f.module.string(site.to_text())}, ptr {stack})")
+    entry = f.module.import_function(PACKED_SYMBOL, "i64", ["ptr", "ptr", "ptr"])
+    library = f.module.import_function(LIBRARY_SYMBOL, "void", [])
+    failed = f.value(f"call i64 {entry}(ptr {library}, ptr {f.module.string(site.to_text())}, ptr {stack})")
     with f.aside(f.value(f"icmp ne i64 {failed}, 0"), "raised", "called"):
         leave_with_fault(writer, RAISED, [])
     return "" if site.result is None else _result(writer.e, site.result, stack)

@@ -12,7 +12,6 @@ notes that there is one.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,7 +19,6 @@ from typing import Any
 
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.diagnostics import fail
-from baton._src.support.once import once
 
 WORDS = 8
 CLAIMED = 5
@@ -32,7 +30,6 @@ RAISED = "a packed function raised an exception"
 """What kernels note as their fault then."""
 
 _NOTHING = [0] * WORDS
-_Words = ctypes.c_int64 * WORDS
 _exceptions: dict[int, BaseException] = {}
 """What packed functions raised, by the address of the cell of the call that ended with it."""
 
@@ -47,33 +44,19 @@ class CallError(Exception):
         self.help = help
 
 
-class _Cell(threading.local):
-    """The present thread's cell."""
-
-    def __init__(self) -> None:
-        self.words: Any = _Words.from_address(present_cell())
-
-
-@once
-def _cell() -> _Cell:
-    """The cell, created with the first call: it needs the thread pool's library."""
-    return _Cell()
-
-
 @cache
 def _finder() -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_size_t)(fault_entry())
-
-
-@cache
-def _switch() -> Any:
-    return ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(thread_pool().switch_cell_entry)
 
 
 def present_cell() -> int:
     """The address of the cell in which faults are recorded now: on a worker that of the call it takes part in."""
     found: int = _finder()()
     return found
+
+
+def _words() -> Any:
+    return (ctypes.c_int64 * WORDS).from_address(present_cell())
 
 
 def has_fault(cell: int) -> bool:
@@ -86,19 +69,6 @@ def keep_exception(cell: int, error: BaseException) -> None:
     _exceptions.setdefault(cell, error)
 
 
-@contextmanager
-def own_faults(cell: int) -> Iterator[None]:
-    """Native calls inside record their faults in a cell of their own; afterwards `cell` is the thread's again."""
-    own, local = _Words(), _cell()
-    before, local.words = local.words, own
-    _switch()(ctypes.addressof(own))
-    try:
-        yield
-    finally:
-        _switch()(cell)
-        local.words = before
-
-
 def fault_entry() -> int:
     """The address of `baton_fault_cell`."""
     return thread_pool().cell_entry
@@ -109,7 +79,7 @@ def take_fault() -> str | None:
 
     The message is stored in the library that was called, which has to be alive.
     """
-    words = _cell().words
+    words = _words()
     if words[0] == 0:
         return None
     text = ctypes.string_at(words[0]).decode().format(*words[1:4])
@@ -123,7 +93,7 @@ def raise_fault(name: str) -> None:
     """Raise the error of the fault, if there is one, of the last native call of this thread, which was one of `name`:
     `DiagnosticError` (`kernel-fault`), or what a packed function raised. Afterwards the cell is empty.
     """
-    cell = ctypes.addressof(_cell().words)
+    cell = present_cell()
     text = take_fault()
     if text is None:
         return
@@ -141,16 +111,16 @@ def raise_fault(name: str) -> None:
 
 def forget_fault() -> None:
     """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
-    words = _cell().words
-    words[:] = _NOTHING
+    cell = present_cell()
+    ctypes.memset(cell, 0, 8 * WORDS)
     if _exceptions:
-        _exceptions.pop(ctypes.addressof(words), None)
+        _exceptions.pop(cell, None)
 
 
 @contextmanager
 def without_faults() -> Iterator[None]:
     """Forget the faults of calls inside: the cell is then as before."""
-    words = _cell().words
+    words = _words()
     before = list(words)
     try:
         yield

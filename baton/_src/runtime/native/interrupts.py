@@ -151,6 +151,12 @@ def poll_entry() -> int:
     return address
 
 
+def noted_entry() -> int:
+    """The address of the cell for exceptions: type, value, traceback, the thread that they are for."""
+    address: int = _library()["baton_noted"]
+    return address
+
+
 def raise_noted() -> None:
     """Raise the exception, if any, that a handler raised while this thread was in a native loop."""
     cell = _noted()
@@ -163,7 +169,7 @@ def raise_noted() -> None:
 
 @cache
 def _noted() -> Any:
-    return (ctypes.c_uint64 * 4).from_address(_library()["baton_noted"])
+    return (ctypes.c_uint64 * 4).from_address(noted_entry())
 
 
 @cache

@@ -26,7 +26,13 @@ from baton._src.runtime.linker import initialize_llvm, link, process_symbol
 from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, raise_fault, take_fault
 from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry, raise_noted
 from baton._src.runtime.native.object_bundle import ObjectBundle
-from baton._src.runtime.native.packed_calls import PACKED_SYMBOL, Find, PackedCalls
+from baton._src.runtime.native.packed_calls import (
+    LIBRARY_SYMBOL,
+    PACKED_SYMBOL,
+    Find,
+    PackedCalls,
+    packed_entry,
+)
 from baton._src.runtime.processor import host_features
 from baton._src.runtime.thread_pool.threads import WORKSPACE_SYMBOLS, thread_pool
 from baton._src.support.diagnostics import fail
@@ -72,7 +78,7 @@ class NativeLibrary:
 
     def raise_fault(self, name: str) -> None:
         """Raise the error of this thread's last call, if there was one; it was a call of `name`."""
-        if self.has_loops:
+        if self.has_loops or self.packed_calls is not None:
             raise_noted()
         raise_fault(name)
 
@@ -89,7 +95,7 @@ def load(
     bundle = ObjectBundle.from_bytes(object_code)
     _check_target(bundle)
     packed_calls = PackedCalls(find) if PACKED_SYMBOL in bundle.imports else None
-    own = {} if packed_calls is None else {PACKED_SYMBOL: packed_calls.address}
+    own = {} if packed_calls is None else {PACKED_SYMBOL: packed_entry(), LIBRARY_SYMBOL: packed_calls.address}
     imports = {name: _import_address(name, {**own, **(externs or {})}) for name in bundle.imports}
     tracker = link(bundle.objects, set(bundle.exports.values()), imports)
     return NativeLibrary(bundle, tracker, packed_calls)

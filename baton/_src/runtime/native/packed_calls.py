@@ -1,4 +1,4 @@
-"""Packed functions called from native code: `baton_packed_call(site, words) -> 0, or 1 if the kernel must end`.
+"""Packed functions called from native code: `baton_packed_call(library, site, words) -> 0, or 1: the kernel must end`.
 
 `site` is a constant of the kernel, JSON text: the function's name, the dtype of the result ("" if nobody uses it) and
 the operands. `words` are 64-bit words on the kernel's stack: those of each operand one after the other, widened to
@@ -17,11 +17,18 @@ import ctypes
 import json
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from baton._src.runtime.native.faults import CallError, has_fault, keep_exception, own_faults, present_cell
+from baton._src.runtime.linker import link
+from baton._src.runtime.native.faults import (
+    CallError,
+    has_fault,
+    keep_exception,
+)
+from baton._src.runtime.native.interrupts import noted_entry
 from baton._src.runtime.native.packed_tensors import LentTensors, number_of
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_errors import describe
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
@@ -29,11 +36,11 @@ from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import PackedFunc
 
 PACKED_SYMBOL = "baton_packed_call"
+LIBRARY_SYMBOL = "baton_packed_library"
+"""What stands for the library that a kernel is in: the address of `PackedCalls._function`."""
 
 Find = Callable[[str], PackedFunc]
 """Looks a function up by name; `DiagnosticError` (`packed-missing`) if there is none."""
-
-_entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_size_t, ctypes.c_size_t)
 
 
 @dataclass(frozen=True)
@@ -118,25 +125,91 @@ def _slot_from_data(data: Any) -> Slot:
             return DataType(data)
 
 
+_PYTHON = (
+    *("PyGILState_Ensure", "PyGILState_Release", "PyLong_FromVoidPtr", "PyObject_CallFunctionObjArgs"),
+    *("PyLong_AsLongLong", "Py_DecRef", "PyErr_Fetch", "PyThread_get_thread_ident"),
+)
+
+_IR = """
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare ptr @PyLong_FromVoidPtr(ptr)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare i64 @PyLong_AsLongLong(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare i64 @PyThread_get_thread_ident()
+declare ptr @baton_fault_cell()
+declare ptr @baton_switch_cell(ptr)
+
+define i64 @baton_packed_call(ptr %function, ptr %site, ptr %words) {
+  %own.cell = alloca [8 x i64], align 8
+  store [8 x i64] zeroinitializer, ptr %own.cell
+  %cell = call ptr @baton_fault_cell()
+  %r.own = call ptr @baton_switch_cell(ptr %own.cell)
+  %state = call i32 @PyGILState_Ensure()
+  %a = call ptr @PyLong_FromVoidPtr(ptr %site)
+  %b = call ptr @PyLong_FromVoidPtr(ptr %words)
+  %c = call ptr @PyLong_FromVoidPtr(ptr %cell)
+  %result = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %a, ptr %b, ptr %c, ptr null)
+  call void @Py_DecRef(ptr %a)
+  call void @Py_DecRef(ptr %b)
+  call void @Py_DecRef(ptr %c)
+  %r.before = call ptr @baton_switch_cell(ptr %cell)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %note, label %done
+done:
+  %number = call i64 @PyLong_AsLongLong(ptr %result)
+  call void @Py_DecRef(ptr %result)
+  call void @PyGILState_Release(i32 %state)
+  ret i64 %number
+note:
+  %noted = inttoptr i64 NOTED to ptr
+  %p.value = getelementptr i64, ptr %noted, i64 1
+  %p.trace = getelementptr i64, ptr %noted, i64 2
+  %p.owner = getelementptr i64, ptr %noted, i64 3
+  call void @PyErr_Fetch(ptr %noted, ptr %p.value, ptr %p.trace)
+  %own = call i64 @PyThread_get_thread_ident()
+  store i64 %own, ptr %p.owner
+  call void @PyGILState_Release(i32 %state)
+  ret i64 1
+}
+"""
+
+
+@cache
+def _library() -> Any:
+    """`baton_packed_call`. Python's own function cannot fail but for Ctrl-C, which is noted as in loops (`interrupts`):
+    ctypes would only print what is raised before a function called back can handle it.
+    """
+    pool = thread_pool()
+    cells = {"baton_fault_cell": pool.cell_entry, "baton_switch_cell": pool.switch_cell_entry}
+    imports = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
+    return link((), (PACKED_SYMBOL,), {**imports, **cells}, ir=_IR.replace("NOTED", str(noted_entry())))
+
+
+def packed_entry() -> int:
+    """The address of `baton_packed_call`."""
+    address: int = _library()[PACKED_SYMBOL]
+    return address
+
+
 class PackedCalls:
-    """The entry for one library, whose functions `find` looks up when they are called."""
+    """The calls of one library's kernels, for which `find` looks functions up when they are called."""
 
     def __init__(self, find: Find) -> None:
         self.find = find
-        self._entry = _entry(self._call)
-        address = ctypes.cast(self._entry, ctypes.c_void_p).value
-        assert address is not None
-        self.address: int = address
+        self._function = self._call
+        self.address = id(self._function)
+        """Of the Python object that is called."""
 
-    def _call(self, text: int, words: int) -> int:
-        cell = present_cell()
+    def _call(self, text: int, words: int, cell: int) -> int:
         if has_fault(cell):
             return 1
         try:
             site = PackedSite.from_text(ctypes.string_at(text))
             given = site.words.unpack(ctypes.string_at(words, site.words.size))
-            with own_faults(cell):
-                result = run_packed(self._found(site.name), site, given)
+            result = run_packed(self._found(site.name), site, given)
             if site.result is not None:
                 ctypes.memmove(words, struct.pack("=" + word_kind(site.result), result), 8)
         except BaseException as error:  # of any kind: the kernel's caller is to get it

@@ -344,10 +344,11 @@ keep:
 }}
 
 ; The cell of this thread from now on; what it was before.
-define i64 @baton_switch_cell(i64 %cell) {{
-  %before = call i64 @own_cell()
-  call void @set_own_cell(i64 %cell)
-  ret i64 %before
+define ptr @baton_switch_cell(ptr %cell) {{
+  %before = call ptr @baton_fault_cell()
+  %address = ptrtoint ptr %cell to i64
+  call void @set_own_cell(i64 %address)
+  ret ptr %before
 }}
 
 define i64 @baton_thread_limit(i64 %threads) {{
