@@ -7,6 +7,7 @@ merge: for i: A; for j: B       ->  for i: A; B
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -223,16 +224,12 @@ def _alike(one: st.For, other: st.For) -> bool:
 
 def _check_independent(bodies: Sequence[st.Stmt], variables: Sequence[tir.Var]) -> None:
     """Require that iteration i of a later nest depends only on iteration i of earlier ones."""
-    touched = [_accesses(b) for b in bodies]
-    for number, (reads, writes) in enumerate(touched):
-        for other_reads, other_writes in touched[number + 1 :]:
-            for buffer in (
-                writes.keys() & (other_reads.keys() | other_writes.keys()) | reads.keys() & other_writes.keys()
-            ):
-                found = [p for t in (reads, writes, other_reads, other_writes) for p in t.get(buffer, ())]
-                for var in variables:
-                    if not any(all(_is(p[d], var) for p in found) for d in range(buffer.ndim)):
-                        raise refuse(f"the nests meet in {buffer.name}, and not at the same {var.name} each")
+    for (reads, writes), (later_reads, later_writes) in combinations([_accesses(b) for b in bodies], 2):
+        for buffer in writes.keys() & (later_reads.keys() | later_writes.keys()) | reads.keys() & later_writes.keys():
+            indices = [p for t in (reads, writes, later_reads, later_writes) for p in t.get(buffer, ())]
+            for var in variables:
+                if not any(all(_is(p[d], var) for p in indices) for d in range(buffer.ndim)):
+                    raise refuse(f"the nests meet in {buffer.name}, and not at the same {var.name} each")
 
 
 Places = dict[Buffer, list[tuple[PrimExpr, ...]]]
