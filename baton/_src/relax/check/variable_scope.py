@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.traverse import post_order
 from baton._src.relax.check.findings import Findings
-from baton._src.relax.nodes import Call, DataflowVar, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from baton._src.relax.nodes import Binding, DataflowVar, Function, Var
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar
 
@@ -30,12 +31,14 @@ class VariableScope:
         """DataflowVars of blocks that enclose the function literal being walked."""
         self.own: Var | None = None
         """The variable whose value is being walked."""
-        self._later: set[Var] = set()
+        self._function: Function | None = None
+        self._bound: set[Any] | None = None
+        """What bindings anywhere in the function define; collected when an error is to be told from another."""
 
     def begin(self, function: Function) -> None:
         """Start a new function of the module, with nothing in scope."""
         self.leave((0, 0))
-        self._later = _bound_anywhere(function)
+        self._function, self._bound = function, None
 
     def define(self, var: Var, span: Span | None, *, param: bool = False) -> None:
         """Add a variable to the scope; it must be new in the whole module."""
@@ -118,36 +121,12 @@ class VariableScope:
             )  # fmt: skip
         elif var in self._defined:
             self._findings.add("RELAX-SCOPE-3", f"variable {name} is used where it has left scope", span=at)
-        elif var in self._later:
+        elif self._is_bound_later(var):
             self._findings.add("RELAX-WF-3", f"variable {name} is used before it is bound", span=at)
         else:
             self._findings.add("RELAX-WF-2", f"variable {name} is bound nowhere", span=at)
 
-
-def _bound_anywhere(function: Function) -> set[Var]:
-    """Every variable that a binding inside defines."""
-    found: set[Var] = set()
-    todo: list[Any] = [function.body]
-    while todo:
-        expr = todo.pop()
-        match expr:
-            case SeqExpr():
-                for block in expr.blocks:
-                    for binding in block.bindings:
-                        if binding.var is not None:
-                            found.add(binding.var)
-                        todo.append(getattr(binding, "value", None))
-                todo.append(expr.body)
-            case If():
-                todo += [expr.cond, expr.true_branch, expr.false_branch]
-            case Function():
-                todo.append(expr.body)
-            case Call():
-                todo += [expr.op, *expr.args]
-            case Tuple():
-                todo += expr.fields
-            case TupleGetItem():
-                todo.append(expr.tuple_value)
-            case _:
-                pass
-    return found
+    def _is_bound_later(self, var: Var) -> bool:
+        if self._bound is None:
+            self._bound = {node.var for node in post_order(self._function) if isinstance(node, Binding)}
+        return var in self._bound
