@@ -46,6 +46,7 @@ def _judge(definition: OpDef[Any], seed: int, count: int) -> None:
         except (DiagnosticError, *IN_WORDS):
             continue
         shapes = _shapes(declared)
+        assert all(isinstance(d, int) for s in shapes for d in s), (attrs, declared)
         if any(d < 0 for s in shapes for d in s) or sum(map(math.prod, shapes)) > 10_000:
             continue  # both languages refuse negative extents
         try:

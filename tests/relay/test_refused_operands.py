@@ -53,6 +53,12 @@ def weight_gradient(grad: tuple[int, ...]) -> Any:
     return relay.nn.conv2d_backward_weight(variable(*grad), IMAGE, kernel_size=(3, 3))
 
 
+def convolved(outputs: int, layout: str, result: str) -> Any:
+    data = variable(1, 2, 5, 6, 8) if layout == "NCHW8c" else variable(1, 16, 5, 6)
+    layouts = {"data_layout": layout, "kernel_layout": "OIHW", "out_layout": result}
+    return relay.nn.conv2d(data, relay.var("weight", shape=(outputs, 16, 3, 3)), **layouts)
+
+
 def proposed(offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
     operands = (relay.var("scores", shape=(1, 12, 3, 3)), relay.var("offsets", shape=offsets), variable(*sizes))
     return relay.vision.proposal(*operands, [4.0, 8.0], [0.5, 1.0, 2.0], 16, 0.7, 20, 5, 1, False)
@@ -69,6 +75,12 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
         lambda: relay.nn.max_pool2d(variable(1, 2, 4, 4, 3), (2, 2), layout="NCHW4c"),
         "a block of 4 in the layout NCHW4c",
     ),
+    (
+        lambda: relay.nn.max_pool2d(IMAGE, (2, 2), layout="NCHW", out_layout="NCHW2c"),
+        "3 elements along C cannot be cut",
+    ),
+    (lambda: convolved(12, "NCHW8c", ""), "12 elements along C cannot be cut into blocks of 8"),
+    (lambda: convolved(12, "NCHW", "NCHW8c"), "12 elements along C cannot be cut into blocks of 8"),
     (lambda: weight_gradient((2, 4, 2, 2)), "2 images of the gradient for 1"),
     (lambda: weight_gradient((1, 4, 2, 3)), "3 elements along W, the data only 2 windows"),
     (lambda: proposed((1, 24, 3, 4), (1, 3)), r"bbox_pred \(1, 24, 3, 4\) does not fit cls_prob"),
@@ -98,6 +110,12 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: relay.image.crop_and_resize(IMAGE, BOXES, variable(2), (2, 2), "NCHW"), "must hold integers"),
     (lambda: relay.image.crop_and_resize(IMAGE, BOXES, variable(3, dtype="int32"), (2, 2), "NCHW"), "box_indices"),
     (lambda: relay.image.crop_and_resize(IMAGE, BOXES, WHICH, (-1, 2), "NCHW"), "negative extent"),
+    (
+        lambda: relay.image.crop_and_resize(IMAGE, BOXES, WHICH, ((1, 2), (2, 2)), "NCHW"),
+        "cannot have these attributes",
+    ),
+    (lambda: relay.nn.adaptive_max_pool2d(IMAGE, ((1, 2), (2, 2))), "cannot have these attributes"),
+    (lambda: relay.nn.adaptive_avg_pool2d(IMAGE, "ab"), "cannot have these attributes"),
     (lambda: relay.image.dilation2d(IMAGE, variable(3, 9, 9)), "negative extent"),
     (lambda: relay.image.resize2d(IMAGE, (-1, 2)), "negative extent"),
     (lambda: relay.image.resize2d(variable(1, 3, 0, 4), (2, 2)), "no pixels"),

@@ -62,11 +62,14 @@ class AxisOrder:
         return found
 
     def physical(self, math: DimMath, extents: Mapping[str, Dim]) -> tuple[Dim, ...]:
-        """The shape of an operand in this layout, of these extents."""
+        """The shape of an operand in this layout, of these extents. `DiagnosticError`: blocks do not divide one."""
         shape: list[Dim] = []
         for letter, size in self.axes:
-            block = self.block(letter)
-            shape.append(size or (extents[letter] if block == 1 else math.floor_divide(extents[letter], block)))
+            block, extent = self.block(letter), extents[letter]
+            if block > 1 and math.divides(block, extent) is False:
+                message = f"{extent} elements along {letter} cannot be cut into blocks of {block}"
+                raise fail("op-shape", message, help=f"the result's layout is {self.name}: give one with other blocks")
+            shape.append(size or (extent if block == 1 else math.floor_divide(extent, block)))
         return tuple(shape)
 
     def indices(self, at: Mapping[str, Any]) -> list[Any]:

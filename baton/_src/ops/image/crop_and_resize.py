@@ -8,6 +8,7 @@ level 5.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class CropAttrs(Attrs):
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
-        set_attr(self, "crop_size", tuple(self.crop_size))
+        set_attr(self, "crop_size", tuple(map(operator.index, self.crop_size)))
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 
 

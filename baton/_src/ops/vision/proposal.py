@@ -270,7 +270,7 @@ def reference(inputs: Any, a: ProposalAttrs) -> Any:
         for box in ranked[: a.rpn_pre_nms_top_n] if a.rpn_pre_nms_top_n > 0 else ranked:
             if len(kept) < a.rpn_post_nms_top_n and not any(_ratio(boxes[q], boxes[box]) > a.threshold for q in kept):
                 kept.append(int(box))
-        chosen = np.resize(kept, a.rpn_post_nms_top_n)
+        chosen = np.resize(np.array(kept, np.int64), a.rpn_post_nms_top_n)
         found[b, :, 0], found[b, :, 1:] = b, boxes[chosen]
     return found.reshape(-1, 5).astype(inputs[0].dtype)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class AdaptivePoolAttrs(Attrs):
         if isinstance(size, int):
             size = (int(size),) * count
         elif size is not None:
-            size = tuple(size)
+            size = tuple(None if n is None else operator.index(n) for n in size)
             size = None if not size else size * count if len(size) == 1 else size
             if size is not None and len(size) != count:
                 raise fail("op-attribute", f"output_size must have {count} numbers, got {size}")
