@@ -12,6 +12,7 @@ from baton import relax
 from baton._src.passes.relax.interfaces.param_interfaces import BundleModelParams, UpdateParamStructInfo
 from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
 from baton._src.passes.relax.operators.to_mixed_precision import ToMixedPrecision
+from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Tuple, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relax.well_formed import well_formed
@@ -152,6 +153,32 @@ def test_bundled_weights_in_a_returned_tuple() -> None:
     assert well_formed(after) == []
     x, w = arrays((2, 3), (3, 4))
     same_values(evaluate(after, "main", x, (w,)), (x, w))
+
+
+def test_calls_of_bundled_functions_hand_on_a_tuple() -> None:
+    """They went on giving the weights one by one: an ill-formed program."""
+    before = module("""
+@R.function
+def step(x: R.Tensor((2, 2), "float32"), v: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+    R.func_attr({"num_input": 1})
+    y = R.add(R.matmul(x, w), v)
+    return y
+
+@R.function
+def main(x: R.Tensor((2, 2), "float32"), v: R.Tensor((2, 2), "float32"), c: R.Tensor((), "bool")):
+    R.func_attr({"num_input": 1})
+    if c:
+        y = cls.step(x, v, v)
+    else:
+        y = cls.step(cls.step(x, x, v), v, x)
+    return y
+""")
+    after = BundleModelParams()(before)
+    assert well_formed(after) == []
+    x, v = arrays((2, 2), (2, 2))
+    for flag in (np.bool_(True), np.bool_(False)):
+        found = Interpreter(after).run("main", x, (v, flag)).numpy()
+        same_values(found, Interpreter(before).run("main", x, v, flag).numpy())
 
 
 def test_annotations_of_parameters_change() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -39,12 +40,22 @@ from baton._src.transform.passes import FunctionPass
 class BundleModelParams(FunctionPass):
     """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`).
 
-    Each use projects its parameter out of the tuple right before it.
+    Each use projects its parameter out of the tuple right before it; calls of the function within the module make one.
     """
 
     opt_level = 1
     function_class = Function
     param_tuple_name: str | None = None
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        made = super().run(module, ctx)
+        inputs = {
+            v.name_hint: int(f.attrs["num_input"]) for v, f in module.functions.items() if made.functions[v] is not f
+        }
+        functions = {
+            v: _Calls(made, inputs).function(f) if isinstance(f, Function) else f for v, f in made.functions.items()
+        }
+        return made.with_functions(functions) if inputs else made
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         count = function.attrs.get("num_input")
@@ -87,6 +98,21 @@ class _Bundler(BindingRewriter):
 
     def _leaf(self, var: Var) -> Any:
         return self.emit(self.item(var), var.name_hint) if var in self.number else var
+
+
+class _Calls(BindingRewriter):
+    """Hands weights on as the tuple that bundled functions take; `inputs` says how many other arguments each has."""
+
+    def __init__(self, module: IRModule, inputs: dict[str, int]) -> None:
+        super().__init__(module)
+        self.inputs = inputs
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, GlobalVar) or value.op.name_hint not in self.inputs:
+            return value
+        count = self.inputs[value.op.name_hint]
+        args = (*value.args[:count], Tuple(value.args[count:]))
+        return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
 
 
 @dataclass(frozen=True)
