@@ -18,6 +18,7 @@ from baton._src.relay.expressions import binders, parts, pattern_vars, walk
 from baton._src.relay.nodes import Function, If, Let, Match, Pattern, Var
 from baton._src.relay.walks import Step, scope_errors, steps
 from baton._src.support.diagnostics import fail
+from baton._src.support.graphs import circles
 
 
 def _must_be(wanted: tuple[type, ...], value: Any, what: str) -> None:
@@ -138,7 +139,7 @@ def called_globals(module: IRModule) -> dict[str, list[str]]:
 def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
     """Whether `expr` is in seed 004's dataflow fragment: no if, no match, no recursion, here or in what is called."""
     work, seen = [expr], set()
-    graph = called_globals(module) if module is not None else {}
+    recursive = {name for group in circles(called_globals(module)) for name in group} if module is not None else set()
     while work:
         root = work.pop()
         for node in walk(root):
@@ -147,25 +148,12 @@ def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
             if isinstance(node, Let) and isinstance(node.value, Function) and node.var in walk(node.value):
                 return False
             if isinstance(node, GlobalVar) and module is not None and node.name_hint in module:
-                if node.name_hint in seen:
-                    continue
-                seen.add(node.name_hint)
-                if _reaches_itself(node.name_hint, graph):
+                if node.name_hint in recursive:
                     return False
-                work.append(module[node])
+                if node.name_hint not in seen:
+                    seen.add(node.name_hint)
+                    work.append(module[node])
     return True
-
-
-def _reaches_itself(name: str, graph: dict[str, list[str]]) -> bool:
-    work, seen = list(graph.get(name, ())), set()
-    while work:
-        top = work.pop()
-        if top == name:
-            return True
-        if top not in seen:
-            seen.add(top)
-            work.extend(graph.get(top, ()))
-    return False
 
 
 def expression_features(program: Any) -> set[str]:

@@ -34,6 +34,7 @@ from baton._src.passes.tir.lowering.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.graphs import circles, components
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir
 from baton._src.tir.kernel_digest import kernel_digest
@@ -296,23 +297,7 @@ def _required(target: Target, machine: Machine) -> tuple[str, ...]:
 
 
 def callees_first(calls: Mapping[str, list[str]]) -> list[str]:
-    """Symbols such that every function comes after those it calls."""
-    order: list[str] = []
-    state: dict[str, int] = {}
-    for root in calls:
-        stack = [root]
-        while stack:
-            symbol = stack[-1]
-            if state.get(symbol, 0) == 0:
-                state[symbol] = 1
-                for callee in calls[symbol]:
-                    if state.get(callee) == 1:
-                        raise fail("codegen-recursion", f"the kernels {symbol} and {callee} call each other")
-                    if callee in calls and callee not in state:
-                        stack.append(callee)
-            else:
-                stack.pop()
-                if state[symbol] == 1:
-                    state[symbol] = 2
-                    order.append(symbol)
-    return order
+    """Symbols such that every function comes after those it calls. Error `codegen-recursion` where none can."""
+    if found := circles(calls):
+        raise fail("codegen-recursion", f"kernels call each other, or themselves: {', '.join(found[0])}")
+    return [symbol for (symbol,) in components(calls) if symbol in calls]
