@@ -125,6 +125,12 @@ def test_what_python_cannot_decide(body: str, said: str) -> None:
     assert said in problem(body)
 
 
+def test_powers_of_numbers() -> None:
+    """A number on the left was an error of Python's, of this operator alone."""
+    found: Any = load('@R.function\ndef main(x: R.Tensor((2,), "float32")):\n    y = 2.0**x\n    return y\n')
+    assert 'R.power(R.const(2.0, "float32"), x)' in found.script()
+
+
 def test_scalars_join_with_pythons_truth() -> None:
     """`True and n > 1` is the scalar; dims are chosen by T.if_then_else."""
     found: Any = load(

@@ -31,8 +31,8 @@ def test_python_numbers_adapt_to_the_other_operand() -> None:
 
 
 def test_numbers_may_stand_first() -> None:
-    """Guards functions of bits with a number on the left, which Python refused."""
-    for made, value in ((1 << I32, 32), (64 >> I32, 2), (7 & I32, 5), (8 | I32, 13), (4 ^ I32, 1)):
+    """Guards functions of bits and powers with a number on the left, which Python refused."""
+    for made, value in ((1 << I32, 32), (64 >> I32, 2), (7 & I32, 5), (8 | I32, 13), (4 ^ I32, 1), (2**I32, 32)):
         assert made.dtype == "int32"
         assert evaluate(made, {I32: 5}) == value
 

@@ -64,6 +64,9 @@ class Operators:
     def __pow__(self, other: Any) -> Any:
         return type(self).build("power", self, other)
 
+    def __rpow__(self, other: Any) -> Any:
+        return type(self).build("power", other, self)
+
     def __neg__(self) -> Any:
         return type(self).build("negative", self)
 
