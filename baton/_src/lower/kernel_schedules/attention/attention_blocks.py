@@ -18,7 +18,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
 from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, panels_of
 from baton._src.lower.kernel_schedules.attention.attention_softmax import LOWEST, softmax
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, tile_shape
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
     allocated,
@@ -172,14 +172,15 @@ def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
     return sequence(_scores(block, rows, first), softmax(block, rows, local), _weigh(block, rows, first, local))
 
 
-def _sum(acc: Accumulators, extent: PrimExpr | int, left: Callable[[int, PrimExpr], PrimExpr], right: Any) -> st.Stmt:
+def _sum(
+    block: Block, acc: Accumulators, extent: PrimExpr, left: Callable[[int, PrimExpr], PrimExpr], right: Any
+) -> st.Stmt:
     """acc[r, v] += left(r, k) * right(k, v) for k in [0, extent)."""
-    k = index_var("k")
 
-    def term(row: int, lane: tir.Var) -> PrimExpr:
-        return tir.Add(acc.load(row, lane), tir.Mul(left(row, k), right(k, lane)))
+    def terms(k: PrimExpr) -> st.Stmt:
+        return acc.each(lambda row, lane: tir.Add(acc.load(row, lane), tir.Mul(left(row, k), right(k, lane))))
 
-    return loop(k, extent, acc.each(term))
+    return unrolled_by(block.shape.steps, extent, "k", terms)
 
 
 def _scores(block: Block, rows: int, first: PrimExpr) -> st.Stmt:
@@ -195,7 +196,9 @@ def _scores(block: Block, rows: int, first: PrimExpr) -> st.Stmt:
     out = _each_row(
         rows, width, lambda row, v: st.BufferStore(block.strip, acc.load(row, v), (i64(row), ops.add(begin, v)))
     )
-    sums = _sum(acc, found.inner.size or 1, query, lambda k, v: tir.BufferLoad(block.packed_keys, (panel, k, v)))
+    sums = _sum(
+        block, acc, i64(found.inner.size or 1), query, lambda k, v: tir.BufferLoad(block.packed_keys, (panel, k, v))
+    )
     zero = ops.const(0, acc.buffer.dtype)
     tile = allocated(acc.buffer, sequence(acc.each(lambda row, lane: zero), sums, out))
     row, key, over = index_var("row"), index_var("j"), index_var("v")
@@ -244,6 +247,7 @@ def _weigh(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt
             start = acc.each(lambda row, lane: _shrunk(block, local, row, begin, lane))
             out = _keep(block, rows, local, begin, acc)
         sums = _sum(
+            block,
             acc,
             block.count,
             lambda row, k: tir.BufferLoad(block.strip, (i64(row), k)),
