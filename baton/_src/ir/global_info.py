@@ -25,25 +25,23 @@ class GlobalInfo:
         return self.script()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, init=False)
 class VDevice(GlobalInfo):
-    """A device that tensors can be on: a target (as text), its number among that target's devices, a memory scope.
+    """A device that tensors can be on: a target, its number among that target's devices, a memory scope."""
 
-    A target may be given as anything that `Target` accepts, such as a dictionary of options.
-    """
+    target: Target
+    vdevice_id: int
+    memory_scope: str
 
-    target: str = "llvm"
-    vdevice_id: int = 0
-    memory_scope: str = "global"
-
-    def __post_init__(self) -> None:
-        given: Any = self.target
-        if not isinstance(given, str):
-            object.__setattr__(self, "target", Target(given).short_text())
+    def __init__(self, target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global") -> None:
+        """`target` may be anything that `Target` accepts, such as a text or a dictionary of options."""
+        object.__setattr__(self, "target", target if isinstance(target, Target) else Target(target))
+        object.__setattr__(self, "vdevice_id", vdevice_id)
+        object.__setattr__(self, "memory_scope", memory_scope)
 
     def check_present(self, place: str) -> None:
         """Programs run on the CPU: an error (`absent-device`) unless this is one. `place`: what should live here."""
-        if Target(self.target).get_target_device_type() != _CPU:
+        if self.target.get_target_device_type() != _CPU:
             raise fail(
                 "absent-device",
                 f"{place} is on {self.reference()}, but programs run on the CPU",
@@ -52,11 +50,11 @@ class VDevice(GlobalInfo):
 
     def script(self) -> str:
         """How TVMScript defines it."""
-        return f'I.vdevice("{self.target}", {self.vdevice_id}, "{self.memory_scope}")'
+        return f'I.vdevice("{self.target.short_text()}", {self.vdevice_id}, "{self.memory_scope}")'
 
     def reference(self) -> str:
         """How annotations name it."""
-        return f"{self.target}:{self.vdevice_id}:{self.memory_scope}"
+        return f"{self.target.short_text()}:{self.vdevice_id}:{self.memory_scope}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -299,7 +299,7 @@ def _named_device(said: str, devices: Sequence[VDevice]) -> VDevice | None:
     target, _, rest = said.partition(":")
     number, _, scope = rest.partition(":")
     fitting = [d for d in devices if d.memory_scope == (scope or d.memory_scope)]
-    exact = [d for d in fitting if d.target == target and number in ("", str(d.vdevice_id))]
-    alike = [d for d in fitting if target in ("vdevice", d.target.split()[0])]
+    exact = [d for d in fitting if d.target.short_text() == target and number in ("", str(d.vdevice_id))]
+    alike = [d for d in fitting if target in ("vdevice", d.target.kind.name)]
     counted = alike[int(number) :] if number.isdigit() else alike
     return next(iter([*exact, *counted]), None)

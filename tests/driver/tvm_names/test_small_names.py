@@ -172,6 +172,8 @@ def test_texts_of_types_and_facts() -> None:
     device = baton.ir.VDevice("llvm", 1)
     assert isinstance(device, baton.ir.GlobalInfo)
     assert str(device) == 'I.vdevice("llvm", 1, "global")'
+    assert device.target.kind.name == "llvm"  # a Target, as in TVM, not its text
+    assert baton.ir.VDevice(baton.target.Target("llvm"), 1) == device
 
 
 def test_faces_of_modules() -> None:

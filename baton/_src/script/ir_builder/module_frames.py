@@ -113,7 +113,7 @@ def module_global_infos(global_infos: Mapping[str, Any]) -> None:
 
 def lookup_vdevice(target_kind: str, device_index: int = -1) -> VDevice:
     """The `device_index`-th virtual device of a kind of target (-1: the first)."""
-    listed = [d for d in _module().global_infos.get("vdevice", []) if str(d.target).split()[0] == target_kind]
+    listed = [d for d in _module().global_infos.get("vdevice", []) if d.target.kind.name == target_kind]
     place = max(device_index, 0)
     if place >= len(listed):
         raise fail("ir-builder", f"the module has no virtual device {target_kind}:{place}")
