@@ -22,7 +22,7 @@ Env = list[Any]
 Run = Callable[[Env], Any]
 Two = Callable[[Any, Any], Any]
 
-_ON_INTS: dict[type, Two] = {
+_EXACT: dict[type, Two] = {
     tir.Add: lambda a, b: a + b,
     tir.Sub: lambda a, b: a - b,
     tir.Mul: lambda a, b: a * b,
@@ -32,6 +32,17 @@ _ON_INTS: dict[type, Two] = {
     tir.FloorMod: lambda a, b: a % b,
     tir.Min: min,
     tir.Max: max,
+}
+
+
+def _total(divide: Two) -> Two:
+    """Kernels have no way to fail at a division: what is divided by zero is 0, as in NumPy."""
+    return lambda a, b: divide(a, b) if b else 0
+
+
+_ON_INTS: dict[type, Two] = {
+    kind: _total(function) if kind in (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod) else function
+    for kind, function in _EXACT.items()
 }
 _ON_FLOATS: dict[type, Two] = {
     tir.Add: lambda a, b: a + b,
@@ -46,8 +57,8 @@ _ON_FLOATS: dict[type, Two] = {
 }
 _ON_INT_VECTORS: dict[type, Two] = {
     **_ON_FLOATS,
-    tir.Div: np.frompyfunc(truncated_division, 2, 1),
-    tir.Mod: np.frompyfunc(truncated_remainder, 2, 1),
+    tir.Div: np.frompyfunc(_ON_INTS[tir.Div], 2, 1),
+    tir.Mod: np.frompyfunc(_ON_INTS[tir.Mod], 2, 1),
     tir.FloorDiv: np.floor_divide,
 }
 _COMPARE: dict[type, Two] = {
@@ -121,11 +132,12 @@ def from_numpy(value: Any, dtype: DataType) -> Any:
 
 
 def exact_pair(node: PrimExpr, a: Run, b: Run) -> Run:
-    """The closure of a binary operation whose integers are not kept in the range of their dtype."""
-    on_ints = _ON_INTS.get(type(node))
-    if on_ints is None or not node.dtype.is_int or node.dtype.lanes > 1:
+    """The closure of a binary operation whose integers are not kept in the range of their dtype, and that fails where
+    it divides by zero.
+    """
+    two = _EXACT.get(type(node))
+    if two is None or not node.dtype.is_int or node.dtype.lanes > 1:
         return pair(node, a, b)
-    two = on_ints
     return lambda env: two(a(env), b(env))
 
 

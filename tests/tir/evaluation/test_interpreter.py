@@ -216,3 +216,17 @@ def test_the_largest_unsigned_numbers_become_small_floats() -> None:
     """Found by random kernels: bfloat16 takes no integer of Python beyond int64."""
     assert float(evaluate(tir.Cast("bfloat16", tir.IntImm("uint64", 1 << 63)), {})) == 2.0**63
     assert float(evaluate(tir.Cast("float32", tir.IntImm("uint64", (1 << 64) - 1)), {})) == 2.0**64
+
+
+@pytest.mark.parametrize("word", ["T.Div", "T.Mod", "T.FloorDiv", "T.FloorMod"])
+def test_whole_numbers_divided_by_zero_are_zero(word: str) -> None:
+    """As in compiled kernels and NumPy; it was an error of Python."""
+    func = parse_text(f"""
+@T.prim_func
+def main(a: T.Buffer((4,), "int32"), b: T.Buffer((4,), "int32")):
+    for i in range(4):
+        b[i] = {word}(7, a[i])
+""")
+    divided = np.zeros(4, "int32")
+    run_prim_func(func, [np.array([0, 2, 0, 7], "int32"), divided])
+    np.testing.assert_array_equal(divided != 0, [False, True, False, word in ("T.Div", "T.FloorDiv")])

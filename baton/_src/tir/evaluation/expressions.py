@@ -32,8 +32,8 @@ from baton._src.tir.scalar_values import Env, Run, converter, exact_pair, from_n
 def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None, *, exact: bool = False) -> Any:
     """The value of an expression without buffers, for given values of its variables.
 
-    `exact`: integer arithmetic is exact, and does not wrap around as in kernels. Raises `DiagnosticError`
-    (`division-by-zero`).
+    `exact`: integer arithmetic is exact, and does not wrap around as in kernels; a division by zero raises
+    `DiagnosticError` (`division-by-zero`), and is not 0 as in kernels.
     """
     compiler = ExprCompiler(exact=exact)
     for var in values or ():
