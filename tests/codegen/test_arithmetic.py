@@ -13,6 +13,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
+from baton.script import from_source
 from tests.codegen.native_run import HOST, OLD, agree, elementwise, loops, random_array, run_native
 
 DTYPES = [
@@ -44,6 +45,30 @@ def test_arithmetic(dtype: str, kind: st.ForKind) -> None:
         func = loops(elementwise(dtype, (37,), function), [kind])
         a, b = random_array((37,), dtype, 1), random_array((37,), dtype, 2)
         agree(func, a, b, np.zeros_like(a), rtol=1e-2 if dtype == "bfloat16" else 1e-3 if dtype == "float16" else 1e-6)
+
+
+def test_equal_expressions_have_equal_bits() -> None:
+    """Guards a product that is read twice, and was rounded by itself there: x * s + s was another number than x * s + s
+    elsewhere in the kernel. What is subtracted from itself is 0."""
+    func = from_source("""
+from baton.script import tir as T
+
+@T.prim_func
+def main(
+    x: T.Buffer((5,), "float64"), s: T.Buffer((1,), "float64"), p: T.Buffer((5,), "float64"), o: T.Buffer((5,), "int32")
+):
+    T.func_attr({"tir.noalias": True})
+    for i in range(5):
+        with T.block("o"):
+            v = T.axis.spatial(5, i)
+            p[v] = x[v] * s[0]
+            o[v] = T.cast(x[0] * s[0] + s[0] == x[v] * s[0] + s[0] and x[v] * s[0] - s[0] * x[v] == 0.0, "int32")
+""")
+    for seed in range(60):
+        draws = np.random.default_rng(seed)
+        o = np.zeros(5, "int32")
+        run_native(func, draws.random(5), draws.random(1), np.zeros(5), o)
+        assert o[0] == 1, seed
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "int" in d])

@@ -1,9 +1,8 @@
 """Arithmetic, comparisons and conversions of scalars and vectors.
 
-Floats: products and sums carry `contract`, so LLVM may fuse them (one rounding instead of two); nothing else is
-relaxed. `Min` and `Max` propagate NaN, as in NumPy. Integers wrap around. Integer division by zero gives 0 (and `MIN /
--1` wraps) instead of a trap, as in NumPy. Floats become integers by truncation; values that do not fit saturate at 32
-or 64 bits.
+Floats: nothing is relaxed; the sums that are rounded once with a product are written by `fused_products`. `Min` and
+`Max` propagate NaN, as in NumPy. Integers wrap around. Integer division by zero gives 0 (and `MIN / -1` wraps) instead
+of a trap, as in NumPy. Floats become integers by truncation; values that do not fit saturate at 32 or 64 bits.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 from baton._src.values.whole_numbers import whole_dtype
 
-_FLOAT_OPS = {tir.Add: "fadd contract", tir.Sub: "fsub contract", tir.Mul: "fmul contract", tir.Div: "fdiv"}
+_FLOAT_OPS = {tir.Add: "fadd", tir.Sub: "fsub", tir.Mul: "fmul", tir.Div: "fdiv"}
 _INT_OPS = {tir.Add: "add", tir.Sub: "sub", tir.Mul: "mul"}
 _COMPARE = {tir.EQ: "eq", tir.NE: "ne", tir.LT: "lt", tir.LE: "le", tir.GT: "gt", tir.GE: "ge"}
 

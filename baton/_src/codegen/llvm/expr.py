@@ -16,6 +16,7 @@ from baton._src.codegen.llvm.addressing.memory import MemoryAccess, computed_pla
 from baton._src.codegen.llvm.addressing.neighbour_division import divides_neighbours, neighbours_divided
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
+from baton._src.codegen.llvm.fused_products import fused_operands, fused_product
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type
@@ -71,6 +72,8 @@ class ExprWriter(MemoryAccess):
                 return (a, b) if is_harmless(b) else (a,)
             case tir.FloorDiv(a=tir.Ramp(base=base)) | tir.FloorMod(a=tir.Ramp(base=base)) if divides_neighbours(node):
                 return (base,)
+            case tir.Add() | tir.Sub() if (fused := fused_operands(node)) is not None:
+                return fused
             case tir.BufferLoad(indices=indices):
                 return computed_places(indices)
             case tir.Let(value=value):
@@ -94,6 +97,8 @@ class ExprWriter(MemoryAccess):
                 return literal_text(node.dtype, node.value)
             case tir.FloorDiv() | tir.FloorMod() if divides_neighbours(node):
                 return neighbours_divided(self.f, node, self.memo)
+            case tir.Add() | tir.Sub() if fused_operands(node) is not None:
+                return fused_product(self.f, node, self.memo)
             case tir.BinaryOp(a=a, b=b):
                 return binary(self.f, node, self.memo[a], self.memo[b], self.features)
             case tir.CompareOp(a=a, b=b):
