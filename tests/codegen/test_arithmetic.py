@@ -11,6 +11,7 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.builders.scalar_functions import floor
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from baton.script import from_source
@@ -69,6 +70,16 @@ def main(
         o = np.zeros(5, "int32")
         run_native(func, draws.random(5), draws.random(1), np.zeros(5), o)
         assert o[0] == 1, seed
+
+
+def test_fractions_of_products() -> None:
+    """Guards a product that both terms read: what it loses by rounding was taken for a fraction, of 1e22 for 1e38."""
+
+    func = elementwise("float32", (4,), lambda a, b: a * b - floor(a * b))
+    a, b = np.array([1e19, 2.5, -3.3, 7.1], "float32"), np.array([1.1e19, 3.1, 1.7, 3e30], "float32")
+    out = np.full(4, np.nan, "float32")
+    assert run_native(func, a, b, out) is None
+    np.testing.assert_array_equal(out, a * b - np.floor(a * b))
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "int" in d])

@@ -3,7 +3,8 @@
 The processor has it; where it has not, LLVM makes two operations of it. Whether they are one follows from the
 expression alone, so that equal expressions have equal bits wherever they stand in a kernel. Left to LLVM (`contract`),
 a product that a loop hoists, or that has another reader, is rounded by itself, and `y[0] >= y` does not hold for y[0].
-Sums of two products stay as they are: a * b - b * a is 0, and a * b + c * d is c * d + a * b.
+Sums of two products stay as they are: a * b - b * a is 0, and a * b + c * d is c * d + a * b. So does a product that
+the other term reads, too: x - floor(x) is a fraction, for an x = a * b beyond all fractions as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import Any
 from baton._src.codegen.llvm.text import FunctionText, mangle
 from baton._src.codegen.llvm.types import is_narrow, register_type
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import children
 from baton._src.tir import expr as tir
+
+MOST_NODES = 128
+"""Nodes of the other term that are looked at, so that a long sum is written in time linear in its length."""
 
 
 def fused_operands(node: Any) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
@@ -24,12 +30,24 @@ def fused_operands(node: Any) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
     match node.a, node.b:
         case tir.Mul(), tir.Mul():
             return None
-        case tir.Mul(a=a, b=b), c:
-            return a, b, c
-        case c, tir.Mul(a=a, b=b):
-            return a, b, c
+        case (tir.Mul() as product, other) | (other, tir.Mul() as product):
+            return None if _may_read(other, product) else (product.a, product.b, other)
         case _:
             return None
+
+
+def _may_read(term: PrimExpr, product: tir.Mul) -> bool:
+    """Whether an expression has the product within it, or is too large to look."""
+    pending: list[Any] = [term]
+    for _ in range(MOST_NODES):
+        if not pending:
+            return False
+        node = pending.pop()
+        if node is product or (isinstance(node, tir.Mul) and structural_equal(node, product)):
+            return True
+        if not isinstance(node, tir.BufferLoad):
+            pending += children(node)
+    return True
 
 
 def fused_product(f: FunctionText, node: Any, memo: Mapping[Any, str]) -> str:
