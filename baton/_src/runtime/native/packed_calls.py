@@ -17,21 +17,18 @@ import ctypes
 import json
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from baton._src.runtime.linker import link
-from baton._src.runtime.native.faults import (
-    CallError,
-    has_fault,
-    keep_exception,
-)
+from baton._src.runtime.native.faults import CallError, has_fault, keep_exception
 from baton._src.runtime.native.interrupts import noted_entry
 from baton._src.runtime.native.packed_tensors import LentTensors, number_of
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_errors import describe
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.once import once
 from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import PackedFunc
 
@@ -177,7 +174,7 @@ note:
 """
 
 
-@cache
+@once
 def _library() -> Any:
     """`baton_packed_call`. Python's own function cannot fail but for Ctrl-C, which is noted as in loops (`interrupts`):
     ctypes would only print what is raised before a function called back can handle it.

@@ -34,6 +34,7 @@ from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
     allocated,
+    ceil_div,
     i64,
     index_var,
     local_buffer,
@@ -127,9 +128,9 @@ class _Blocked:
         strips = i64(-(-self.columns // self.strip))
         blocks: PrimExpr = i64(target.num_cores)
         if self.blocks > 1:  # the sums of a whole group must fit
-            least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
-            blocks = ops.multiply(_parts(least, blocks), blocks)
-        self.wide = ops.multiply(_parts(strips, blocks), i64(self.strip))
+            least = ceil_div(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
+            blocks = ops.multiply(ceil_div(least, blocks), blocks)
+        self.wide = ops.multiply(ceil_div(strips, blocks), i64(self.strip))
         self.width: PrimExpr = self.wide if isinstance(self.wide, tir.IntImm) else index_var("width")
         self.sums = local_buffer("sums", (room + MOST_UNKNOWN * self.strip,), dtype)
         self.block = index_var("block")
@@ -178,15 +179,15 @@ class _Blocked:
 
     def _groups(self) -> PrimExpr:
         """The number of groups of rows, when the number of rows is unknown."""
-        return ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1))
+        return ops.max(ceil_div(self.every, i64(MOST_UNKNOWN)), i64(1))
 
     def _group_rows(self) -> PrimExpr:
         """The most rows in a group."""
-        return self.every if self.matrix.rows.size is not None else _parts(self.every, self._groups())
+        return self.every if self.matrix.rows.size is not None else ceil_div(self.every, self._groups())
 
     def emit(self) -> st.Stmt:
         matrix = self.matrix
-        width, blocks = self.width, _parts(i64(self.columns), self.width)
+        width, blocks = self.width, ceil_div(i64(self.columns), self.width)
         end = ops.min(ops.add(self.start, width), i64(self.columns))
         work = ops.multiply(ops.multiply(self.height, self.width), i64(max(1, self.depth // 16)))
         body = even_tiles(self.rows, self.tallest, self._block, least=matrix.least_rows)
@@ -246,7 +247,7 @@ class _Blocked:
         return self.matrix.anchored.store(tir.BufferLoad(self.sums, (at,)), places)
 
     def _strip_count(self) -> PrimExpr:
-        return _parts(ops.subtract(self.end, self.start), i64(self.strip))
+        return ceil_div(ops.subtract(self.end, self.start), i64(self.strip))
 
     def _strips(self, tiles: EvenTiles, k: PrimExpr) -> st.Stmt:
         """Add the terms of the rows of B from `k` on, for one strip of the block after another."""
@@ -337,8 +338,3 @@ class _Blocked:
             asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column})), near=False))
         row = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
         return sequence(st.LetStmt(deep, row, sequence(*asked)), terms)
-
-
-def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
-    """`whole / part`, rounded up."""
-    return ops.floordiv(ops.add(whole, ops.subtract(part, i64(1))), part)

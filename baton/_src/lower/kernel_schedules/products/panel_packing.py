@@ -7,7 +7,7 @@ from collections.abc import Callable
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
-from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
+from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, ceil_div, i64, index_var, loop, sequence
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.lower.kernel_schedules.shared.register_shuffles import square
 from baton._src.lower.kernel_schedules.shared.stages import Axis
@@ -207,10 +207,9 @@ def panel_prefetches(panel: Buffer, steps: int, width: int) -> Ahead:
     def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
-        most = ops.max(tiles, i64(1))
-        share = ops.floordiv(ops.add(most, i64(width - 1)), most)
-        last = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
-        begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), last)
+        share = ceil_div(i64(width), ops.max(tiles, i64(1)))
+        most = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
+        begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), most)
 
         def at(k: PrimExpr) -> st.Stmt:
             return prefetched(tir.BufferLoad(panel, (ops.add(begin, ops.multiply(k, share)),)))

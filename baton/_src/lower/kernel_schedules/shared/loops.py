@@ -37,6 +37,11 @@ def i64(value: int) -> tir.IntImm:
     return tir.IntImm(INT64, value)
 
 
+def ceil_div(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
+    """`whole / part`, rounded up."""
+    return ops.floordiv(ops.add(whole, ops.subtract(part, i64(1))), part)
+
+
 def index_var(name: str) -> tir.Var:
     """A fresh loop variable."""
     return tir.Var(name, INT64)
