@@ -9,6 +9,7 @@ import pytest
 
 import baton
 from baton._src.frontends.onnx.image import resize_axis
+from baton.relax.frontend.onnx import from_onnx
 from tests.frontends.onnx.against_onnxruntime import (
     assert_as_onnxruntime,
     in_both_languages,
@@ -35,9 +36,9 @@ def resized(x: Any, scale: float, attributes: Any) -> Any:
 
 
 @pytest.mark.parametrize("attributes", STYLES)
-@pytest.mark.parametrize("scale", [0.35, 0.713, 1.37])
+@pytest.mark.parametrize("scale", [0.35, 0.353, 0.713, 1.37])
 def test_as_onnxruntime(attributes: Any, scale: float) -> None:
-    """Guards scales that are not the ratio of the sizes."""
+    """Guards scales that are not the ratio of the sizes, and one that is it (91 / 260) but for the last bit."""
     model = resized(LINES, scale, attributes)
     expected = onnxruntime_outputs(model, {"i0": LINES})
     for _, found in in_both_languages(model, {"i0": LINES}):
@@ -68,5 +69,12 @@ def test_what_does_not_count_is_not_read() -> None:
     """Guards infinities: they reach their neighbours, not the whole line (0 * inf is NaN)."""
     x = LINES.copy()
     x[0, 0, 100] = np.inf
-    (found,) = baton.compile(resized(x, 0.35, {"mode": "linear"}), num_threads=1).run({"i0": x})
+    (found,) = baton.compile(resized(x, 0.353, {"mode": "linear"}), num_threads=1).run({"i0": x})
     assert np.isfinite(found).mean() > 0.98
+
+
+def test_ratios_that_float32_rounds() -> None:
+    """Guards that 0.35 is taken for 91 / 260: the operator of whole images moves lines, sums pick their elements."""
+    text = str(from_onnx(resized(LINES, 0.35, {"mode": "linear"})))
+    assert "image.resize2d" in text
+    assert "image.resize2d" not in str(from_onnx(resized(LINES, 0.353, {"mode": "linear"})))
