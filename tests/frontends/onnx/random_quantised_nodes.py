@@ -113,6 +113,8 @@ def real_function(s: Scope) -> Plan:
     if op in ("Add", "Mul"):
         return _requantized(s, appended(s, Plan(op, [real, real if s.chance(0.4) else _real(s, _bytes(s))])))
     if op == "MaxPool":
+        if min((real.least(a) for a in range(2, real.rank)), default=0) < 2:  # no window, which baton refuses
+            raise Unsuited
         return _requantized(s, appended(s, Plan(op, [real], {"kernel_shape": [2] * (real.rank - 2)})))
     if op == "Concat":
         return _requantized(s, appended(s, Plan(op, [real, real], {"axis": int(s.random.integers(real.rank))})))

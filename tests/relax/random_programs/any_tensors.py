@@ -63,7 +63,8 @@ def _values(info: Any, sizes: dict[str, int], rng: np.random.Generator) -> Any:
 
 
 def any_tensors(seed: int, length: int = 8) -> AnyTensors:
-    """The program of a seed, of up to `length` operators; what the last three need is kept."""
+    """The program of a seed, of up to `length` operators; what the last three need is kept, and what gave another its
+    shape: compiled code need not compute that, and would not refuse what the interpreter refuses."""
     draw = random.Random(seed)
     dtypes = [draw.choice([*FLOATS, *FLOATS, *INTEGERS, "bool"]) for _ in range(4)]
     params = [Var(f"p{k}", TensorStructInfo(draw.choice(SHAPES), dtype)) for k, dtype in enumerate(dtypes)]
@@ -75,7 +76,8 @@ def any_tensors(seed: int, length: int = 8) -> AnyTensors:
             line = Line(draw, builder, params)
             for _ in range(draw.randint(3, length)):
                 line.statement()
-            results = [builder.emit_output(r) if is_dataflow else r for r in line.pool[-3:]]
+            kept = dict.fromkeys([*line.pool[-3:], *line.measured])
+            results = [builder.emit_output(r) if is_dataflow else r for r in kept]
         builder.emit_func_output(Tuple(results))
     return AnyTensors(DeadCodeElimination()(builder.get()), True)
 
@@ -85,12 +87,14 @@ class Unsuited(Exception):
 
 
 class Line:
-    """Emits operators; `pool` holds the tensors there are, later ones of which are likelier."""
+    """Emits operators; `pool` holds the tensors there are, later ones of which are likelier, `measured` those that an
+    operator asked for their shape alone."""
 
     def __init__(self, draw: random.Random, builder: BlockBuilder, params: list[Var]) -> None:
         self.draw = draw
         self.builder = builder
         self.pool: list[Any] = list(params)
+        self.measured: list[Any] = []
 
     def statement(self) -> None:
         """One more tensor."""
@@ -113,6 +117,11 @@ class Line:
         if not fitting:
             raise Unsuited
         return self.draw.choice(fitting[-3:] if self.draw.random() < 0.6 else fitting)
+
+    def measure(self, x: Any) -> Any:
+        """The same tensor, for an operator that reads only its shape."""
+        self.measured.append(x)
+        return x
 
     def axis(self, x: Any) -> int:
         """An axis, counted from either end."""

@@ -47,16 +47,18 @@ def _like(g: Line) -> Any:
     x = g.pick()
     match g.draw.randrange(5):
         case 0:
-            return RELAX[g.draw.choice(["ones_like", "zeros_like"])](x, dtype=g.draw.choice([None, "float16", "int8"]))
+            return RELAX[g.draw.choice(["ones_like", "zeros_like"])](
+                g.measure(x), dtype=g.draw.choice([None, "float16", "int8"])
+            )
         case 1:
-            return RELAX["full_like"](x, const(g.draw.choice([0, 1, 3]), "int32"), dtype="float32")
+            return RELAX["full_like"](g.measure(x), const(g.draw.choice([0, 1, 3]), "int32"), dtype="float32")
         case 2:
-            shape = g.builder.emit(shape_of(x))
+            shape = g.builder.emit(shape_of(g.measure(x)))
             return RELAX["full"](shape, const(2, "int16"), dtype="int64")
         case 3:
-            return RELAX["collapse_sum_like"](g.pick("float", x), g.pick("float", x))
+            return RELAX["collapse_sum_like"](g.pick("float", x), g.measure(g.pick("float", x)))
         case _:
-            return RELAX["reshape"](g.pick(), g.builder.emit(shape_of(x)))
+            return RELAX["reshape"](g.pick(), g.builder.emit(shape_of(g.measure(x))))
 
 
 def _is_signed(x: Any) -> bool:
