@@ -73,7 +73,7 @@ class LetPlacement:
             elif action == "bind":
                 made = done[node.value]
                 lets.append((node.var, made))
-                if not isinstance(made, _ATOMS) and self._scopes.shared(node.value):
+                if not isinstance(made, _ATOMS) and self._names_for_all(node):
                     done[node.value] = node.var
                 stack += [("alias", node), ("visit", node.body)]
             elif action == "alias":
@@ -84,6 +84,12 @@ class LetPlacement:
                     made = self._bound(made, node, lets)
                 done[node] = made
         return done[root]
+
+    def _names_for_all(self, let: Let) -> bool:
+        """Whether the let's variable stands for its value wherever else that is used: not where the value belongs to
+        a scope around the let's, which does not see the variable."""
+        scopes = self._scopes
+        return scopes.shared(let.value) and scopes.of[let.value] is scopes.of[let]
 
     def _bound(self, made: Any, node: Any, lets: Lets) -> Var:
         self._count += 1
