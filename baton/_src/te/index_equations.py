@@ -13,6 +13,7 @@ from dataclasses import field
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.dataclass import dataclass
+from baton._src.support.disjoint_sets import overlapping
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iterators.iter_map import invert
@@ -58,20 +59,13 @@ def solve(
 def _sharing_axes(indices: Sequence[PrimExpr], domains: Iterable[Var]) -> list[list[int]]:
     """The numbers of the indices, those together that have axes in common."""
     known = set(domains)
-    groups: list[tuple[set[Var], list[int]]] = []
-    for number, index in enumerate(indices):
-        used, members = {n for n in post_order(index) if isinstance(n, Var)} & known, [number]
-        for group in [g for g in groups if g[0] & used]:
-            groups.remove(group)
-            used, members = used | group[0], [*group[1], *members]
-        groups.append((used, members))
-    return [members for _, members in groups]
+    return overlapping([{n for n in post_order(index) if isinstance(n, Var)} & known for index in indices])
 
 
 def _inverted(found: Solution, indices: Sequence[PrimExpr], wanted: Sequence[Var], domains: dict[Var, Range]) -> bool:
     """Solve indices that are one to one; places that no iteration reads do not satisfy them."""
     used = {n: domains[n] for index in indices for n in post_order(index) if isinstance(n, Var) and n in domains}
-    if not used or any(not (isinstance(d.min, IntImm) and d.min.value == 0) for d in used.values()):
+    if not used or any(not ops.is_const(d.min, 0) for d in used.values()):
         return False
     back = invert(indices, wanted, used)
     if back is None:

@@ -10,6 +10,7 @@ from baton._src.ir.expr import Op
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call
 from baton._src.support.dataclass import dataclass
+from baton._src.support.disjoint_sets import DisjointSets
 
 
 @dataclass(eq=False)
@@ -27,14 +28,14 @@ class AnnotatedRegionSet:
 
     def __init__(self, expr: Any, region_begin_op: Op, region_end_op: Op) -> None:
         self._begin, self._end = region_begin_op, region_end_op
-        self._parent: dict[Any, Any] = {}
+        self._sets: DisjointSets[Any] = DisjointSets()
         order = walk(expr)
         for node in order:
             self._place(node)
         self._regions: dict[Any, AnnotatedRegion] = {}
         for node in order:
-            if node in self._parent:
-                region = self._regions.setdefault(self._root(node), AnnotatedRegion())
+            if node in self._sets:
+                region = self._regions.setdefault(self._sets.find(node), AnnotatedRegion())
                 region.nodes.append(node)
                 if _calls(node, self._begin):
                     region.ins.append(node)
@@ -44,17 +45,10 @@ class AnnotatedRegionSet:
     def _place(self, node: Any) -> None:
         """Begin marks open regions; what uses a node of a region is in it, but for the users of its end marks."""
         if _calls(node, self._begin):
-            self._parent[node] = node
+            self._sets.find(node)
             return
-        inner = [p for p in parts(node) if p in self._parent and not _calls(p, self._end)]
-        for part in inner:
-            self._parent.setdefault(node, node)
-            self._parent[self._root(part)] = self._root(node)
-
-    def _root(self, node: Any) -> Any:
-        while self._parent[node] is not node:
-            self._parent[node] = node = self._parent[self._parent[node]]
-        return node
+        for part in [p for p in parts(node) if p in self._sets and not _calls(p, self._end)]:
+            self._sets.join(node, part)
 
     def __len__(self) -> int:
         return len(self._regions)
@@ -64,7 +58,7 @@ class AnnotatedRegionSet:
 
     def get_region(self, expr: Any) -> AnnotatedRegion | None:
         """The region `expr` is in; None if it is in none."""
-        return self._regions[self._root(expr)] if expr in self._parent else None
+        return self._regions[self._sets.find(expr)] if expr in self._sets else None
 
 
 def _calls(node: Any, op: Op) -> bool:

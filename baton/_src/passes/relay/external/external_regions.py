@@ -25,6 +25,7 @@ from baton._src.relay.pattern_rewrite import partition
 from baton._src.relay.scopes import Scopes
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.disjoint_sets import DisjointSets
 from baton._src.transform.context import PassContext
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
@@ -149,21 +150,18 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self._parent: list[int] = []
+        self._sets: DisjointSets[int] = DisjointSets()
         self._members: list[int] = []
         self._needs: list[int] = []
 
     def new(self) -> int:
-        number = len(self._parent)
-        self._parent.append(number)
+        number = len(self._members)
         self._members.append(1 << number)
         self._needs.append(0)
         return number
 
     def find(self, group: int) -> int:
-        while self._parent[group] != group:
-            self._parent[group] = group = self._parent[self._parent[group]]
-        return group
+        return self._sets.find(group)
 
     def members(self, group: int) -> int:
         return self._members[self.find(group)]
@@ -175,7 +173,7 @@ class Groups:
         one, other = self.find(one), self.find(other)
         if one == other:
             return
-        self._parent[other] = one
+        self._sets.join(one, other)
         self._members[one] |= self._members[other]
         self._needs[one] = (self._needs[one] | self._needs[other]) & ~self._members[one]
         whole = self._needs[one] | self._members[one]

@@ -24,6 +24,7 @@ from baton._src.relay.expressions import binders, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.disjoint_sets import DisjointSets
 from baton._src.transform.context import PassContext
 
 
@@ -60,34 +61,28 @@ class _Domains:
     """Disjoint sets of expressions on one device, and the device of each."""
 
     def __init__(self) -> None:
-        self._parent: dict[Any, Any] = {}
+        self._sets: DisjointSets[Any] = DisjointSets()
         self._device: dict[Any, str] = {}
 
-    def root(self, key: Any) -> Any:
-        self._parent.setdefault(key, key)
-        while self._parent[key] is not key:
-            self._parent[key] = key = self._parent[self._parent[key]]
-        return key
-
     def device(self, key: Any) -> str | None:
-        return self._device.get(self.root(key))
+        return self._device.get(self._sets.find(key))
 
     def join(self, one: Any, other: Any) -> bool:
         """Require both to be on one device; False if they are on different ones."""
-        one, other = self.root(one), self.root(other)
+        one, other = self._sets.find(one), self._sets.find(other)
         if one is other:
             return True
         devices = {d for d in (self._device.get(one), self._device.get(other)) if d is not None}
         if len(devices) > 1:
             return False
-        self._parent[other] = one
+        self._sets.join(one, other)
         if devices:
             self._device[one] = devices.pop()
         return True
 
     def place(self, key: Any, device: str) -> bool:
         """Require a set to be on a device; False if it is on another one."""
-        return self._device.setdefault(self.root(key), device) == device
+        return self._device.setdefault(self._sets.find(key), device) == device
 
 
 class _Plan:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
+from baton._src.support.disjoint_sets import overlapping
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -143,14 +144,8 @@ def _gap(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 def _groups(realize: st.BlockRealize) -> list[tuple[set[tir.Var], list[IterVar]]]:
     """Axes that share loops, because these were fused, and the variables in their values."""
-    groups: list[tuple[set[tir.Var], list[IterVar]]] = []
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
-        used, members = _variables(value), [axis]
-        for group in [g for g in groups if g[0] & used]:
-            groups.remove(group)
-            used, members = used | group[0], [*group[1], *members]
-        groups.append((used, members))
-    return groups
+    axes, used = realize.block.iter_vars, [_variables(value) for value in realize.iter_values]
+    return [(set().union(*(used[n] for n in group)), [axes[n] for n in group]) for group in overlapping(used)]
 
 
 def _variables(expr: PrimExpr) -> set[tir.Var]:
