@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from baton._src.support.diagnostics import fail
+from baton._src.support.integer_division import truncated_division, truncated_remainder
 from baton._src.values.prim import prim, shifted_left, shifted_right
 
 DimExpr = Any
@@ -41,19 +42,14 @@ def _real(function: Callable[[Any], Any]) -> Callable[[Any], float]:
     return lambda number: compute(float(number))
 
 
-def _truncated_div(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
-    "div": _by_kind(np.divide, _truncated_div),
-    "mod": _by_kind(np.fmod, lambda a, b: a - b * _truncated_div(a, b)),
+    "div": _by_kind(np.divide, truncated_division),
+    "mod": _by_kind(np.fmod, truncated_remainder),
     "min": min,
     "max": max,
     "==": lambda a, b: a == b,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.integer_division import truncated_division, truncated_remainder
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.values.dtype import BOOL, DataType
 
@@ -28,17 +29,6 @@ def wrap(value: int, dtype: DataType) -> int:
     if dtype.kind == "int" and value >> (bits - 1):
         value -= 1 << bits
     return value
-
-
-def truncated_division(a: int, b: int) -> int:
-    """The quotient rounded toward zero, exactly."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def truncated_remainder(a: int, b: int) -> int:
-    """The remainder of `truncated_division`: the sign of `a`."""
-    return a - b * truncated_division(a, b)
 
 
 _ON_INTS: dict[str, Callable[[int, int], int]] = {

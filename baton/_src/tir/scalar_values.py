@@ -13,8 +13,9 @@ import numpy as np
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError
+from baton._src.support.integer_division import truncated_division, truncated_remainder
 from baton._src.tir import expr as tir
-from baton._src.tir.folding import truncated_division, truncated_remainder, wrap
+from baton._src.tir.folding import wrap
 from baton._src.values.dtype import DataType
 from baton._src.values.whole_numbers import whole_numbers
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
+from baton._src.support.integer_division import truncated_division
 from baton._src.tir import expr as tir
 from baton._src.tir.arith import division, extrema, joins, wrapping
 from baton._src.tir.arith import polynomial as p
@@ -130,22 +131,14 @@ def _degree(poly: Poly) -> int:
     return max(map(len, poly), default=0)
 
 
-def _floor_div(ctx: Context, node: Any) -> Poly:
+def _floored(ctx: Context, node: Any) -> Poly:
     if node.dtype.lanes > 1:
         return vector(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
-    return division.floor_div(ctx, a, b, node.dtype)
-
-
-def _floor_mod(ctx: Context, node: Any) -> Poly:
-    if node.dtype.lanes > 1:
-        return vector(ctx, node)
-    a, b = ctx.memo[node.a], ctx.memo[node.b]
-    if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
-        return opaque(ctx, node)
-    return division.floor_mod(ctx, a, b, node.dtype)
+    rule = division.floor_div if isinstance(node, tir.FloorDiv) else division.floor_mod
+    return rule(ctx, a, b, node.dtype)
 
 
 def _truncated(ctx: Context, node: Any) -> Poly:
@@ -154,7 +147,7 @@ def _truncated(ctx: Context, node: Any) -> Poly:
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     x, y = p.as_constant(a), p.as_constant(b)
     if x is not None and y:
-        quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+        quotient = truncated_division(x, y)
         return p.constant(quotient if isinstance(node, tir.Div) else x - y * quotient)
     if y == 0 or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
@@ -212,8 +205,8 @@ _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {
     tir.Add: _sum,
     tir.Sub: _sum,
     tir.Mul: _product,
-    tir.FloorDiv: _floor_div,
-    tir.FloorMod: _floor_mod,
+    tir.FloorDiv: _floored,
+    tir.FloorMod: _floored,
     tir.Div: _truncated,
     tir.Mod: _truncated,
     tir.Min: _extremum,

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from onnx import TensorProto
 
+from baton._src.support.integer_division import truncated_division
 from baton._src.tools.benchmark.torch_graph.recorder import Number, Sizes, Value
 from baton._src.tools.benchmark.torch_graph.translation import Node, Rule
 
@@ -60,12 +61,6 @@ def _elementwise(function: Callable[[Any, Any], Any]) -> Rule:
     return rule
 
 
-def truncated_quotient(a: int, b: int) -> int:
-    """ONNX divides integers towards zero, Python towards minus infinity."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
 def _same(node: Node) -> Value:
     return node.sizes(0) or node.value(0)
 
@@ -96,7 +91,7 @@ def _product(node: Node) -> Sizes:
 
 RULES: dict[str, Rule] = {
     "Add": _elementwise(operator.add), "Sub": _elementwise(operator.sub), "Mul": _elementwise(operator.mul),
-    "Div": _elementwise(truncated_quotient), "Max": _elementwise(torch.sym_max), "Min": _elementwise(torch.sym_min),
+    "Div": _elementwise(truncated_division), "Max": _elementwise(torch.sym_max), "Min": _elementwise(torch.sym_min),
     "Cast": _same, "Identity": _same, "Squeeze": lambda node: Sizes(node.numbers(0), is_scalar=True),
     "Unsqueeze": lambda node: Sizes(node.numbers(0)), "Gather": _gather, "Slice": _slice, "Concat": _concat,
     "ReduceProd": _product,
