@@ -12,6 +12,7 @@ from baton._src.tir import operators
 from baton._src.tir.builders import scalar_functions
 from baton._src.tir.expr import FloatImm, IntImm, SizeVar, Var
 from baton._src.tir.index_map import index_map
+from baton._src.tir.text.words import exact_select
 from baton._src.values.dtype import DataType
 
 _DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
@@ -35,11 +36,6 @@ def _of_dtype(name: str) -> Callable[..., PrimExpr]:
 def _exactly(kind: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Callable[[Any, Any], PrimExpr]:
     """A binary node with its operands converted to a common dtype, without folding."""
     return lambda a, b: kind(*operators.match_types(a, b))
-
-
-def _select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
-    a, b = operators.match_types(true_value, false_value)
-    return tir.Select(operators.convert(condition), a, b)
 
 
 SCALARS: Mapping[str, Any] = {
@@ -70,7 +66,7 @@ SCALARS: Mapping[str, Any] = {
     "LE": _exactly(tir.LE),
     "GT": _exactly(tir.GT),
     "GE": _exactly(tir.GE),
-    "Select": _select,
+    "Select": exact_select,
     "Cast": lambda dtype, value: tir.Cast(dtype, operators.convert(value)),
     "cast": lambda value, dtype: operators.cast(dtype, value),
     "ceildiv": operators.ceildiv,

@@ -10,7 +10,6 @@ from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import IntImm
 
 
 def build(name: str, *operands: Any) -> Any:
@@ -45,9 +44,9 @@ def broadcast_shapes(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> tuple[
     short, long = sorted((a, b), key=len)
     found = list(long[: len(long) - len(short)])
     for x, y in zip(short, long[len(long) - len(short) :]):
-        if _is_one(x):
+        if operators.is_const(x, 1):
             found.append(y)
-        elif _is_one(y) or prover.equal(x, y) is True:
+        elif operators.is_const(y, 1) or prover.equal(x, y) is True:
             found.append(x)
         else:
             raise fail("te-shape", f"shapes {a} and {b} do not broadcast: {x} and {y} are not known to be equal")
@@ -57,8 +56,4 @@ def broadcast_shapes(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> tuple[
 def broadcast_load(tensor: Tensor, indices: tuple[PrimExpr, ...]) -> PrimExpr:
     """The element of `tensor` at `indices`, with the tensor broadcast to their number of dims."""
     own = indices[len(indices) - tensor.ndim :]
-    return tensor(*(0 if _is_one(dim) else index for dim, index in zip(tensor.shape, own)))
-
-
-def _is_one(dim: PrimExpr) -> bool:
-    return isinstance(dim, IntImm) and dim.value == 1
+    return tensor(*(0 if operators.is_const(dim, 1) else index for dim, index in zip(tensor.shape, own)))

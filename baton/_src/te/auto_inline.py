@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from baton._src.ir.traverse import post_order
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import ComputeOp
-from baton._src.tir.expr import ProducerLoad
 
 
 def auto_inline_elem_wise(sch: Schedule) -> None:
     """Those that read every tensor at their own axes: `a[i, j] + b[i, j]`."""
-    _inline(sch, lambda op: _reads_in_order(op) and all(len(load.indices) == len(op.axis) for load in _loads(op)))
+    _inline(sch, lambda op: _reads_in_order(op) and all(len(load.indices) == len(op.axis) for load in op.loads))
 
 
 def auto_inline_broadcast(sch: Schedule) -> None:
@@ -36,13 +34,9 @@ def _inline(sch: Schedule, is_wanted: Callable[[ComputeOp], bool]) -> None:
             stage.compute_inline()
 
 
-def _loads(op: ComputeOp) -> list[ProducerLoad]:
-    return [node for body in op.body for node in post_order(body) if isinstance(node, ProducerLoad)]
-
-
 def _reads_in_order(op: ComputeOp) -> bool:
     """Whether the indices of every read are axes, each behind the one before."""
-    for load in _loads(op):
+    for load in op.loads:
         axes = iter(op.axis)
         if not all(any(axis.var is index for axis in axes) for index in load.indices):
             return False

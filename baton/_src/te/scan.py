@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import computed_operations
 from baton._src.te.shown import shape_text
@@ -23,7 +22,7 @@ from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import IterVar, ProducerLoad, Var
+from baton._src.tir.expr import IterVar, Var
 from baton._src.tir.text.printer import node_text
 
 
@@ -105,7 +104,7 @@ def _steps(name: str, updates: list[Tensor], states: list[Tensor]) -> dict[Compu
     places: dict[ComputeOp, set[int]] = {update.op: {0} for update in updates if isinstance(update.op, ComputeOp)}
     for op in reversed(found):
         step = op.axis[min(places[op])].var
-        for load in _loads(op):
+        for load in op.loads:
             read = load.producer.op
             if isinstance(read, ComputeOp) and read in found:
                 here = {place for place, index in enumerate(load.indices) if index is step}
@@ -126,17 +125,13 @@ def _check_states_are_earlier(name: str, steps: dict[ComputeOp, int], states: li
         analyzer = Analyzer()
         for other in (*op.axis, *op.reduce_axis):
             analyzer.bind(other.var, axis.dom if other.var is step else other.dom)
-        for load in _loads(op):
+        for load in op.loads:
             if load.producer in states and not analyzer.can_prove(operators.build("less", load.indices[0], step)):
                 raise _refuse(
                     name,
                     f"{op.name} reads {load}, which is not known to be a step before {step.name}",
                     help=f"read {load.producer.name}[{step.name} - 1, ...]",
                 )
-
-
-def _loads(op: ComputeOp) -> list[ProducerLoad]:
-    return [node for body in op.body for node in post_order(body) if isinstance(node, ProducerLoad)]
 
 
 def _refuse(name: str, message: str, help: str | None = None) -> DiagnosticError:

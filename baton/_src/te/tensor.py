@@ -62,8 +62,12 @@ class ComputeOp(Same):
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors it reads, in order of first use."""
-        found = (n.producer for body in self.body for n in post_order(body) if isinstance(n, ProducerLoad))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(load.producer for load in self.loads))
+
+    @property
+    def loads(self) -> list[ProducerLoad]:
+        """What it reads of other tensors."""
+        return [n for body in self.body for n in post_order(body) if isinstance(n, ProducerLoad)]
 
     def output(self, index: int) -> Tensor:
         """One of the tensors it gives."""

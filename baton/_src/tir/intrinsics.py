@@ -302,3 +302,9 @@ def definition(op: object) -> Intrinsic | None:
     """The row of an intrinsic's `Op`; None for anything else."""
     found = op.definition if isinstance(op, Op) else None
     return found if isinstance(found, Intrinsic) else None
+
+
+def is_pure_call(call: Any, *allowed: Effect) -> bool:
+    """Whether a call is of an intrinsic that has no effect but those allowed."""
+    row = definition(call.op)
+    return row is not None and row.effect in (Effect.PURE, *allowed)

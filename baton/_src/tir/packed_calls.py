@@ -15,7 +15,8 @@ from baton._src.ir.traverse import post_order
 from baton._src.runtime.native.packed_calls import PackedSite, Slot, TensorSlot, TextSlot
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import Call, IntImm, StringImm
+from baton._src.tir.expr import Call, StringImm
+from baton._src.tir.operators import is_const
 from baton._src.values.dtype import DataType
 
 TRACE = "tir.tvm_call_trace_packed"
@@ -105,7 +106,7 @@ def _operand(call: Call, name: str, operand: Any) -> PackedOperand:
     if _is(operand, "tvm_stack_make_array"):
         data, shape, strides, ndim, dtype, offset = operand.args
         sizes, steps = _sizes(shape), _sizes(strides)
-        if sizes is not None and steps is not None and len(steps) in (0, len(sizes)) and _is_count(ndim, len(sizes)):
+        if sizes is not None and steps is not None and len(steps) in (0, len(sizes)) and is_const(ndim, len(sizes)):
             return TensorOperand(data, dtype.dtype, sizes, steps, offset)
     elif isinstance(operand, PrimExpr) and operand.dtype.lanes == 1 and not operand.dtype.is_void:
         return operand
@@ -117,11 +118,7 @@ def _sizes(made: Any) -> tuple[PrimExpr, ...] | None:
     """The numbers of a shape on the stack; none for a null pointer."""
     if _is(made, "tvm_stack_make_shape"):
         return tuple(made.args)
-    return () if isinstance(made, IntImm) and made.value == 0 else None
-
-
-def _is_count(given: Any, count: int) -> bool:
-    return isinstance(given, IntImm) and given.value == count
+    return () if is_const(made, 0) else None
 
 
 def _is(node: Any, name: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from baton._src.ir.structural import structural_equal
-from baton._src.tir.expr import IntImm, IterVar
+from baton._src.tir.expr import IterVar
+from baton._src.tir.operators import is_const
 from baton._src.tir.stmt import AttrStmt, For, ForKind, Stmt
 
 _VIRTUAL = ("vthread", "vthread.x", "vthread.y", "vthread.z")
@@ -20,7 +21,7 @@ def launched_axis(node: AttrStmt) -> IterVar | None:
     if not isinstance(axis, IterVar) or axis.dom is None or not axis.thread_tag or node.attr_key != _thread_key(axis):
         return None
     first = axis.dom.min
-    whole = isinstance(first, IntImm) and first.value == 0 and structural_equal(axis.dom.extent, node.value)
+    whole = is_const(first, 0) and structural_equal(axis.dom.extent, node.value)
     return axis if whole else None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
-from baton._src.passes.shared.kernel_stages import root_block, statements
+from baton._src.passes.shared.kernel_stages import root_block
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
@@ -19,6 +19,7 @@ from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.operators import max as maximum
 from baton._src.tir.operators import min as minimum
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import stmt_list
 
 N = 8
 A = placeholder((N,), "float32", "A")
@@ -32,7 +33,7 @@ def stage(value: Callable[[Any], Any], name: str = "T") -> Any:
 def count(function: PrimFunc) -> int:
     root = root_block(function)
     assert root is not None
-    return len(statements(root.body))
+    return len(stmt_list(root.body))
 
 
 def results(function: PrimFunc) -> np.ndarray[Any, Any]:

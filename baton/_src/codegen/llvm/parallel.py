@@ -77,7 +77,7 @@ def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], 
     first, last = "%begin", "%end"
     if kind != "i64":
         first, last = text.value(f"trunc i64 %begin to {kind}"), text.value(f"trunc i64 %end to {kind}")
-    if not (isinstance(stmt.min, tir.IntImm) and stmt.min.value == 0):
+    if not ops.is_const(stmt.min, 0):
         start = inner.e.fresh(stmt.min)
         first, last = text.value(f"add {kind} {first}, {start}"), text.value(f"add {kind} {last}, {start}")
     inner.counted(stmt.loop_var, first, last, kind, lambda: inner.emit(stmt.body))

@@ -14,7 +14,8 @@ from baton._src.lower.relax_to_vm.entry_sizes import EntrySizes
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.builders.extern_calls import ptr_add
-from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
+from baton._src.tir.expr import BufferLoad, Cast, Var, literal
+from baton._src.tir.operators import is_const
 from baton._src.tir.stmt import LetStmt, Stmt
 from baton._src.values.dtype import HANDLE, INT64
 
@@ -78,7 +79,7 @@ class EntryWords:
             return self.table  # nothing in the arena has elements, so its address is never used
         base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
         offset = literal(at, INT64) if isinstance(at, int) else self._sizes.value(at)
-        if isinstance(offset, IntImm) and offset.value == 0:
+        if is_const(offset, 0):
             return base
         return ptr_add(base, offset)
 

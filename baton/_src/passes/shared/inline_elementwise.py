@@ -18,16 +18,17 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild, rewrite
-from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
+from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block
 from baton._src.passes.tir.access_scope import may_miss, open_dims
 from baton._src.passes.tir.lowering.check_sizes import INLINED, tests_of_inlined
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
-from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.intrinsics import is_pure_call
+from baton._src.tir.operators import is_const
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt
+from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt, stmt_list
 
 
 def inline_elementwise(function: PrimFunc) -> PrimFunc:
@@ -35,7 +36,7 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     root = root_block(function)
     if root is None or not root.alloc_buffers:
         return function
-    steps = statements(root.body)
+    steps = stmt_list(root.body)
     inlined, tests = _decided(function, steps, frozenset(root.alloc_buffers))
     if not inlined:
         return function
@@ -205,15 +206,10 @@ def _writers(steps: Sequence[Stmt]) -> dict[Buffer, list[int]]:
         for item in nodes:
             if isinstance(item, BufferStore):
                 found.setdefault(item.buffer, []).append(number)
-            elif isinstance(item, Call) and not _is_pure(item):
+            elif isinstance(item, Call) and not is_pure_call(item):
                 for buffer in {n for n in nodes if isinstance(n, Buffer)}:
                     found.setdefault(buffer, []).extend((number, number))
     return found
-
-
-def _is_pure(call: Call) -> bool:
-    row = definition(call.op)
-    return row is not None and row.effect is Effect.PURE
 
 
 def _loads(value: PrimExpr) -> list[BufferLoad]:
@@ -222,7 +218,7 @@ def _loads(value: PrimExpr) -> list[BufferLoad]:
 
 def _is_single(axis: Any) -> bool:
     extent = axis.dom.extent
-    return isinstance(extent, IntImm) and extent.value == 1
+    return is_const(extent, 1)
 
 
 def _current_regions(block: Any) -> Block | None:

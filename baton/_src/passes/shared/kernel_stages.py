@@ -11,9 +11,10 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.expr import Var
+from baton._src.tir.operators import is_const
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, SeqStmt, Stmt
+from baton._src.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, stmt_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Stage:
         extents = {axis.var: axis.dom for axis in axes}
         for index, dim in zip(self.indices, self.buffer.shape):
             dom = extents.get(index) if isinstance(index, Var) else None
-            if dom is None or not _is_zero(dom.min) or not (dom.extent is dim or structural_equal(dom.extent, dim)):
+            if dom is None or not is_const(dom.min, 0) or not (dom.extent is dim or structural_equal(dom.extent, dim)):
                 return False
         return True
 
@@ -50,25 +51,12 @@ def root_block(function: PrimFunc) -> Block | None:
     return None
 
 
-def statements(body: Stmt) -> tuple[Stmt, ...]:
-    """The statements of a sequence, nested sequences opened."""
-    found: list[Stmt] = []
-    stack = [body]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, SeqStmt):
-            stack.extend(reversed(item.seq))
-        else:
-            found.append(item)
-    return tuple(found)
-
-
 def kernel_stages(function: PrimFunc) -> list[Stage]:
     """The stages of a PrimFunc in order; empty if anything in it is no stage."""
     root = root_block(function)
     if root is None or root.init is not None:
         return []
-    found = [read_stage(s) for s in statements(root.body)]
+    found = [read_stage(s) for s in stmt_list(root.body)]
     return [s for s in found if s is not None] if None not in found else []
 
 
@@ -77,11 +65,11 @@ def read_stage(statement: Stmt) -> Stage | None:
     loops: list[Var] = []
     at = statement
     while isinstance(at, For):
-        if at.kind is not ForKind.SERIAL or at.annotations or at.thread_binding is not None or not _is_zero(at.min):
+        if at.kind is not ForKind.SERIAL or at.annotations or at.thread_binding is not None or not is_const(at.min, 0):
             return None
         loops.append(at.loop_var)
         at = at.body
-    if not isinstance(at, BlockRealize) or not _is_true(at.predicate):
+    if not isinstance(at, BlockRealize) or not is_const(at.predicate, 1):
         return None
     block = at.block
     plain = len(at.iter_values) == len(loops) and all(v is loop for v, loop in zip(at.iter_values, loops))
@@ -91,11 +79,3 @@ def read_stage(statement: Stmt) -> Stage | None:
     axes = tuple(axis.var for axis in block.iter_vars)
     reduces = block.init is not None or any(axis.iter_type != "spatial" for axis in block.iter_vars)
     return Stage(statement, block, store.buffer, store.indices, store.value, axes, reduces)
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 0
-
-
-def _is_true(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1

@@ -49,7 +49,7 @@ class AccessScope:
 
     def is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
         """Whether an index is provably in [0, extent)."""
-        if any(index is n.var and _is_zero(n.begin) and _is_same(n.extent, extent) for n in self.loops):
+        if any(index is n.var and ops.is_const(n.begin, 0) and _is_same(n.extent, extent) for n in self.loops):
             return True
         prove = self.analyzer.prove
         return index.dtype.lanes == 1 and prove(ops.greater_equal(index, 0)) and prove(ops.less(index, extent))
@@ -109,10 +109,6 @@ def _is_read(index: PrimExpr) -> bool:
 def variables(exprs: Any) -> set[tir.Var]:
     """The variables that occur in expressions."""
     return {n for n in post_order(exprs) if isinstance(n, tir.Var)}
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, tir.IntImm) and expr.value == 0
 
 
 def _is_same(a: PrimExpr, b: PrimExpr) -> bool:

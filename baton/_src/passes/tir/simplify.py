@@ -19,7 +19,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.empty_reductions import begun_if_empty
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.intrinsics import Effect, is_pure_call
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
@@ -65,12 +65,6 @@ def is_stable(expr: PrimExpr) -> bool:
 def is_pure(expr: PrimExpr) -> bool:
     """Whether evaluation has no effects."""
     return all(not isinstance(n, tir.Call) or is_pure_call(n, Effect.READ) for n in post_order(expr))
-
-
-def is_pure_call(call: tir.Call, *allowed: Effect) -> bool:
-    """Whether a call has no effect but those allowed."""
-    row = definition(call.op)
-    return row is not None and row.effect in (Effect.PURE, *allowed)
 
 
 class _Simplifier:

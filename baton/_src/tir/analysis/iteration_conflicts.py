@@ -21,7 +21,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.iteration_points import Points, Unknown
-from baton._src.tir.analysis.loop_accesses import Access, Domains, loop_accesses
+from baton._src.tir.analysis.loop_accesses import Access, Domains, loop_accesses, needed_loops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
 from baton._src.tir.arith.iterators.iter_nodes import IterSplitExpr
@@ -213,7 +213,7 @@ def _with(index: PrimExpr, part: PrimExpr, whole: tir.Var) -> PrimExpr:
 
 def _differ_at_all_points(loop: st.For, around: Domains, store: Access, other: Access) -> bool:
     """Whether enumerating all iterations shows it, if they are few and their indices known."""
-    outside = _mentioned(around, [(a.indices, a.conditions, tuple(a.loops.values())) for a in (store, other)])
+    outside = needed_loops(around, [(a.indices, a.conditions, tuple(a.loops.values())) for a in (store, other)])
     try:
         sides = [_elements(loop, outside, access) for access in (store, other)]
     except Unknown:
@@ -234,7 +234,7 @@ def _differ_at_all_points(loop: st.For, around: Domains, store: Access, other: A
 def _elements(loop: st.For, outside: Domains, access: Access) -> tuple[Any, Any]:
     """The accessed elements, one per row, and the iterations that access them."""
     points = Points({})
-    inside = _mentioned(access.loops, (access.indices, access.conditions))
+    inside = needed_loops(access.loops, (access.indices, access.conditions))
     for var, domain in {**outside, loop.loop_var: Range(loop.min, loop.extent), **inside}.items():
         points.loop(var, domain.min, domain.extent)
     for condition in access.conditions:
@@ -244,14 +244,3 @@ def _elements(loop: st.For, outside: Domains, access: Access) -> tuple[Any, Any]
     values = [points.value(index) for index in (*outside, *access.indices, loop.loop_var)]
     columns = [np.broadcast_to(value, points.count) for value in (0, *values)]  # a scalar is one element: it has a row
     return np.stack(columns[:-1], axis=1), columns[-1]
-
-
-def _mentioned(loops: Domains, exprs: Any) -> Domains:
-    """The loops, outermost first, that expressions or the bounds of those loops depend on."""
-    found: dict[tir.Var, Range] = {}
-    used = set(post_order(exprs))
-    for var, domain in reversed([*loops.items()]):
-        if var in used:
-            found[var] = domain
-            used.update(post_order((domain.min, domain.extent)))
-    return dict(reversed(found.items()))

@@ -111,3 +111,14 @@ def _of_regions(block: Any, place: _Place) -> Iterator[Access]:
                 index = ops.add(index, var)
             indices.append(index)
         yield Access(region.buffer, tuple(indices), is_store, *place._replace(loops={**place.loops, **inside}))
+
+
+def needed_loops(loops: Domains, exprs: Any) -> Domains:
+    """The loops, outermost first, that expressions or the bounds of those loops depend on."""
+    found: dict[tir.Var, Range] = {}
+    used = set(post_order(exprs))
+    for var, domain in reversed([*loops.items()]):
+        if var in used:
+            found[var] = domain
+            used.update(post_order((domain.min, domain.extent)))
+    return dict(reversed(found.items()))

@@ -24,7 +24,7 @@ def runs_past_row(buffer: Buffer, indices: Sequence[object]) -> bool:
         return False
     row, step = buffer.shape[-1], last.stride
     assert isinstance(row, IntImm)
-    return isinstance(step, IntImm) and step.value == 1 and last.lanes > row.value
+    return ops.is_const(step, 1) and last.lanes > row.value
 
 
 def by_lane(buffer: Buffer, indices: Sequence[PrimExpr]) -> tuple[tuple[PrimExpr, ...], dict[Var, Range]]:

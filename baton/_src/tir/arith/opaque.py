@@ -16,7 +16,7 @@ from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Call
-from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.intrinsics import is_pure_call
 from baton._src.values.dtype import DataType
 
 _INDEX_TYPES = frozenset({"int32", "int64"})
@@ -42,7 +42,7 @@ def direct_parts(node: Any) -> list[Any]:
 def opaque(ctx: Context, node: Any) -> Poly:
     """A node that is not decomposed; two of them are the same atom if their operands are equal."""
     memo, atoms = ctx.memo, ctx.atoms
-    if isinstance(node, (tir.AnyDim, tir.Let, tir.Reduce)) or (isinstance(node, Call) and not _is_repeatable(node)):
+    if isinstance(node, (tir.AnyDim, tir.Let, tir.Reduce)) or (isinstance(node, Call) and not is_pure_call(node)):
         identity: Any = ("once", node)
     else:
         identity = (type(node), *(_identity(ctx, getattr(node, s.name)) for s in type(node).specs if s.name != "span"))
@@ -65,8 +65,3 @@ def _identity(ctx: Context, content: Any) -> Any:
     if isinstance(content, tuple):
         return tuple(_identity(ctx, part) for part in content)
     return repr(content) if isinstance(content, float) else content
-
-
-def _is_repeatable(node: Call) -> bool:
-    row = definition(node.op)
-    return row is not None and row.effect is Effect.PURE

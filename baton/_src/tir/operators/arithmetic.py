@@ -18,7 +18,7 @@ from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.operators.operands import convert, match_types
 
 
-def is_const(value: PrimExpr, number: float) -> bool:
+def is_const(value: object, number: float) -> bool:
     """Whether `value` is the literal `number`."""
     return isinstance(value, (IntImm, FloatImm)) and value.value == number
 

@@ -157,9 +157,14 @@ def simplify(expr: PrimExpr, domains: Mapping[tir.Var, Any] | None = None) -> Pr
     return found
 
 
+def is_equal(one: PrimExpr, other: PrimExpr) -> bool:
+    """Whether two integers are provably equal; their dtypes may differ."""
+    return ops.is_const(simplify(ops.subtract(one, ops.cast(one.dtype, other))), 0)
+
+
 def is_true(condition: PrimExpr) -> bool:
     """Whether a condition is the constant true."""
-    return isinstance(condition, tir.IntImm) and condition.value == 1
+    return ops.is_const(condition, 1)
 
 
 def with_condition(realize: st.BlockRealize, condition: PrimExpr) -> st.BlockRealize:

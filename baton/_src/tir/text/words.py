@@ -136,7 +136,8 @@ _EXACT: dict[str, Callable[[Any, Any], PrimExpr]] = {
 }
 
 
-def _select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+def exact_select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+    """`T.Select`: the node itself, its values converted to a common dtype."""
     a, b = operators.match_types(true_value, false_value)
     return tir.Select(operators.convert(condition), a, b)
 
@@ -213,7 +214,7 @@ def _dtype_first(function: Callable[..., PrimExpr]) -> Callable[..., PrimExpr]:
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "Not": lambda a: tir.Not(operators.convert(a)),
-    "Select": _select,
+    "Select": exact_select,
     "Cast": _cast,
     "cast": _cast,
     "Ramp": _ramp,

@@ -26,6 +26,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.operators import is_const
 from baton._src.tir.stmt import Allocate, BufferStore
 from baton._src.values.dtype import DataType
 
@@ -107,7 +108,7 @@ class MemoryAccess(ABC):
         lanes = node.dtype.lanes
         if index.dtype.lanes == 1:
             found = self._load_plain(node, wide)
-        elif isinstance(index, tir.Ramp) and _is_one(index.stride):
+        elif isinstance(index, tir.Ramp) and is_const(index.stride, 1):
             found = self._load_run(node.buffer, index, wide, lanes)
         else:
             found = (
@@ -197,7 +198,7 @@ class MemoryAccess(ABC):
             if self.mask is not None:
                 raise InternalError("code generation: a scalar store under a vector mask")
             self.f.line(f"store {wide} {operand}, ptr {self.pointer(stmt.buffer, index)}, align {align}")
-        elif isinstance(index, tir.Ramp) and _is_one(index.stride):
+        elif isinstance(index, tir.Ramp) and is_const(index.stride, 1):
             self._store_run(stmt.buffer, index, wide, operand, align)
         else:
             places = self.addresses(stmt.buffer, index, kind, lanes)
@@ -242,7 +243,7 @@ def keeps_lanes_apart(stmt: Allocate, lanes: int) -> bool:
     for node in post_order(stmt.body):
         if isinstance(node, (tir.BufferLoad, BufferStore)) and node.buffer.data is stmt.buffer_var:
             index = node.indices[0]
-            if not isinstance(index, tir.Ramp) or index.lanes != lanes or not _is_one(index.stride):
+            if not isinstance(index, tir.Ramp) or index.lanes != lanes or not is_const(index.stride, 1):
                 return False
             if not isinstance(index.base, tir.IntImm) or index.base.value % lanes:
                 return False
@@ -252,12 +253,8 @@ def keeps_lanes_apart(stmt: Allocate, lanes: int) -> bool:
 def computed_places(indices: Sequence[PrimExpr]) -> list[PrimExpr]:
     """The operands that a load's indices require."""
     # A contiguous run is loaded from its first element; the vector of its indices is not needed.
-    firsts = [i.base if isinstance(i, tir.Ramp) and _is_one(i.stride) else i for i in indices]
+    firsts = [i.base if isinstance(i, tir.Ramp) and is_const(i.stride, 1) else i for i in indices]
     return [start for i in firsts if (start := _apart(i)[0]) is not None]
-
-
-def _is_one(stride: PrimExpr) -> bool:
-    return isinstance(stride, tir.IntImm) and stride.value == 1
 
 
 def _apart(index: PrimExpr) -> tuple[PrimExpr | None, int]:

@@ -16,6 +16,7 @@ from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import register_type
 from baton._src.codegen.llvm.vectors import splat
 from baton._src.tir import expr as tir
+from baton._src.tir.operators import is_const
 from baton._src.values.dtype import DataType
 
 SHORT = DataType("uint16")
@@ -28,7 +29,7 @@ def divides_neighbours(node: Any) -> bool:
             tir.FloorDiv(a=a, b=tir.Broadcast(value=tir.IntImm(value=by)))
             | tir.FloorMod(a=a, b=tir.Broadcast(value=tir.IntImm(value=by)))
         ):
-            neighbours = isinstance(a, tir.Ramp) and isinstance(a.stride, tir.IntImm) and a.stride.value == 1
+            neighbours = isinstance(a, tir.Ramp) and is_const(a.stride, 1)
             wide = a.dtype.kind == "int" and a.dtype.bits > SHORT.bits
             return neighbours and wide and by > 1 and by & (by - 1) != 0 and by + a.dtype.lanes < 1 << SHORT.bits
         case _:

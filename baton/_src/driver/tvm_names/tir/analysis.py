@@ -9,7 +9,6 @@ from typing import Any
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import ScheduleError, fail
@@ -19,7 +18,7 @@ from baton._src.tir.analysis.buffer_scopes import access_scopes
 from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.analysis.regions import access_regions, pointer_uses
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.intrinsics import Effect
+from baton._src.tir.intrinsics import Effect, is_pure_call
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 

@@ -19,12 +19,12 @@ from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, parallel_rows, product, sequence
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Opaque, buffers_used, is_plain
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
-from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.iteration_conflicts import conflicts
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import is_pure_call
 
 PLAIN = (st.For, st.SeqStmt, st.BufferStore, st.IfThenElse, st.LetStmt, st.Allocate, st.While)
 """Statements whose loads and stores are all that they access."""

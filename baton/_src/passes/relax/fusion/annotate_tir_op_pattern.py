@@ -21,8 +21,9 @@ from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.kernel_stages import Stage, kernel_stages
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import BufferLoad, Call, IntImm, Mul, Var
-from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.expr import BufferLoad, Call, Mul, Var
+from baton._src.tir.intrinsics import is_pure_call
+from baton._src.tir.operators import is_const
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -58,7 +59,7 @@ def _stage_pattern(stage: Stage) -> Fusion:
     if not set(stage.indices) <= set(stage.variables):
         return Fusion.OPAQUE
     nodes = post_order(stage.value)
-    if any(isinstance(n, Call) and not _is_plain_call(n) for n in nodes):
+    if any(isinstance(n, Call) and not is_pure_call(n) for n in nodes):
         return Fusion.OPAQUE
     loads = [n for n in nodes if isinstance(n, BufferLoad)]
     found = {_access_pattern(load, stage.indices) for load in loads}
@@ -86,19 +87,9 @@ def _access_pattern(load: BufferLoad, written: tuple[PrimExpr, ...]) -> Fusion:
     if len(read) == len(written) and all(a is b for a, b in zip(read, written)):
         return Fusion.ELEMWISE
     position = {index: number for number, index in enumerate(written)}
-    single = [_is_number(dim, 1) and _is_number(index, 0) for dim, index in zip(load.buffer.shape, read)]
+    single = [is_const(dim, 1) and is_const(index, 0) for dim, index in zip(load.buffer.shape, read)]
     places = [position.get(index, -1) for index, skipped in zip(read, single) if not skipped]
     if -1 not in places and all(a < b for a, b in pairwise(places)):
         return Fusion.BROADCAST
     variables = (n for index in read for n in post_order(index) if isinstance(n, Var))
     return Fusion.INJECTIVE if all(v in position for v in variables) else Fusion.OPAQUE
-
-
-def _is_number(expr: PrimExpr, value: int) -> bool:
-    return isinstance(expr, IntImm) and expr.value == value
-
-
-def _is_plain_call(call: Call) -> bool:
-    """Whether the call is of a scalar function."""
-    row = definition(call.op)
-    return row is not None and row.effect is Effect.PURE

@@ -11,6 +11,7 @@ from baton._src.passes.relax.fusion.attention_kernel import Term
 from baton._src.relax.nodes import Call, Constant, ShapeExpr, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.expr import IntImm
+from baton._src.tir.operators import is_const
 
 Values = Mapping[Var, Any]
 """What variables are known to hold."""
@@ -61,7 +62,7 @@ def _repeated(lasting: Values, call: Any, terms: list[Term]) -> tuple[Any, list[
         if not known or merged.value != heads.value * times.value or terms[place][1] != 1:
             continue
         kept = (*narrow[: place + 1], *narrow[place + 2 :])
-        if is_one(narrow[place + 1]) and all_same(kept, (*spread[: place + 1], *spread[place + 2 :])):
+        if is_const(narrow[place + 1], 1) and all_same(kept, (*spread[: place + 1], *spread[place + 2 :])):
             axis = terms[place][0]
             found = [*terms[:place], (axis, times.value), (-1, 1), *terms[place + 1 :]]
             return _without_ones(lasting, wide.args[0], found)
@@ -76,7 +77,7 @@ def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, 
         return value, terms
     before = dims_of(call.args[0])
     for place, dim in enumerate(dims):
-        if before is not None and is_one(dim) and terms[place][0] < 0:
+        if before is not None and is_const(dim, 1) and terms[place][0] < 0:
             rest = (*dims[:place], *dims[place + 1 :])
             if len(rest) == len(before) and all_same(rest, before):
                 return call.args[0], [*terms[:place], *terms[place + 1 :]]
@@ -120,7 +121,3 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, IntImm) or isinstance(b, IntImm):
         return isinstance(a, IntImm) and isinstance(b, IntImm) and a.value == b.value
     return a is b or structural_equal(a, b)
-
-
-def is_one(dim: Any) -> bool:
-    return isinstance(dim, IntImm) and dim.value == 1

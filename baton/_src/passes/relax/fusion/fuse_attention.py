@@ -30,7 +30,6 @@ from baton._src.passes.relax.fusion.attention_operands import (
     dims_of,
     is_all,
     is_call,
-    is_one,
     number_of,
     source,
 )
@@ -44,6 +43,7 @@ from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.operators import is_const
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -146,7 +146,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
         if not is_call(call, "relax.where") or not is_all(call.args[1], 0):
             return call, None
         softmax, mask = self._inner(call.args[2]), dims_of(call.args[0])
-        if softmax is None or not all_same(dims_of(softmax), dims_of(call)) or not mask or not is_one(mask[-1]):
+        if softmax is None or not all_same(dims_of(softmax), dims_of(call)) or not mask or not is_const(mask[-1], 1):
             return call, None
         zero = const(0, call.args[1].struct_info.dtype)  # theirs may have the shape of the weights
         return softmax, None if is_all(call.args[0], 0) else (call.args[0], zero)

@@ -23,7 +23,7 @@ from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import bound_variables, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
-from baton._src.passes.shared.kernel_stages import root_block, statements
+from baton._src.passes.shared.kernel_stages import root_block
 from baton._src.passes.tir.lowering.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
@@ -34,7 +34,7 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, IntImm, literal
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
+from baton._src.tir.stmt import Block, BlockRealize, SeqStmt, Stmt, stmt_list
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import BOOL, HANDLE
@@ -244,7 +244,7 @@ class _Fusion:
         found: Block = substitute(root, replaced)
         self.allocated.extend(found.alloc_buffers)
         self.tests.extend(found.annotations.get(INLINED, ()))
-        self.body.extend(statements(found.body))
+        self.body.extend(stmt_list(found.body))
 
     def _finish(self, shapes: list[Var], outputs: list[Buffer]) -> _Fused:
         tensors = [p for p in self.function.params if p not in shapes]

@@ -23,6 +23,7 @@ from baton._src.relax.nodes import BindingBlock, Call, Constant, PrimValue, Shap
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
+from baton._src.tir.operators import is_const
 from baton._src.values.tensor import AnyArray
 
 WORTHWHILE = 2
@@ -226,7 +227,7 @@ def _is_single(value: Any) -> bool:
     """Whether a scale or zero point is one number."""
     shape = getattr(value.struct_info_, "shape", None)
     dims = shape.values if isinstance(shape, ShapeExpr) else None
-    return dims is not None and all(isinstance(d, IntImm) and d.value == 1 for d in dims)
+    return dims is not None and all(is_const(d, 1) for d in dims)
 
 
 def _dtype(info: Any) -> str:

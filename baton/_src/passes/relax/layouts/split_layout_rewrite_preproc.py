@@ -22,7 +22,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite, with_fresh_binders
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
-from baton._src.passes.shared.kernel_stages import root_block, statements
+from baton._src.passes.shared.kernel_stages import root_block
 from baton._src.relax.nodes import Call, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -33,7 +33,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt
+from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt, stmt_list
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import HANDLE
@@ -89,7 +89,7 @@ class _Split:
 def _split(name: str, function: PrimFunc) -> _Split | None:
     """The kernel in two; None where nothing in it is marked."""
     root = root_block(function)
-    steps = statements(root.body) if root is not None else ()
+    steps = stmt_list(root.body) if root is not None else ()
     marked = [s for s in steps if _is_marked(name, s)]
     if root is None or not marked:
         return None

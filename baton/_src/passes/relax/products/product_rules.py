@@ -12,7 +12,7 @@ from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, is_op
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import IntImm
+from baton._src.tir.operators import is_const
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
@@ -58,14 +58,10 @@ def broadcast(one: Sequence[PrimExpr], other: Sequence[PrimExpr], analyzer: Anal
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     found = list(longer[: len(longer) - len(shorter)])
     for a, b in zip(longer[len(found) :], shorter):
-        if analyzer.equal(a, b) is True or _is_one(b):
+        if analyzer.equal(a, b) is True or is_const(b, 1):
             found.append(a)
-        elif _is_one(a):
+        elif is_const(a, 1):
             found.append(b)
         else:
             return None
     return found
-
-
-def _is_one(dim: PrimExpr) -> bool:
-    return isinstance(dim, IntImm) and dim.value == 1

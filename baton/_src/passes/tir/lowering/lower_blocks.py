@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
 from baton._src.passes.tir.lowering.flatten_buffers import element_count
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.passes.tir.lowering.views import view_as_source
@@ -121,7 +120,7 @@ class _Lowering:
         values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(block.iter_vars, realize.iter_values)}
         if values:
             body = substitute_and_fold(body, values)
-        if not _is_true(realize.predicate):
+        if not ops.is_const(realize.predicate, 1):
             body = st.IfThenElse(realize.predicate, body)
         for buffer in reversed(block.alloc_buffers):
             body = allocate(buffer, body)
@@ -133,7 +132,3 @@ def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
     plain = not buffer.strides and buffer.elem_offset is None
     extents = buffer.shape if plain else (ops.max(element_count(buffer), 1),)
     return st.Allocate(buffer.data, dtype=buffer.dtype, extents=extents, body=body)
-
-
-def _is_true(condition: PrimExpr) -> bool:
-    return isinstance(condition, tir.IntImm) and condition.value == 1

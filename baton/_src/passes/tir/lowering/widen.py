@@ -170,15 +170,8 @@ class _Expressions(Visitor):
         return self.owner.values.get(var, var)
 
     def visit_BinaryOp(self, node: tir.BinaryOp) -> PrimExpr:
-        a, b = self.memo[node.a], self.memo[node.b]
-        if a.dtype.lanes == 1 and b.dtype.lanes == 1:
-            return self._same(node, a, b)
-        found = _ramp_arithmetic(node, a, b)
-        if found is not None:
-            return found
-        return node.with_fields(
-            a=broadcast(a, self.lanes), b=broadcast(b, self.lanes), dtype=node.dtype.with_lanes(self.lanes)
-        )
+        found = _ramp_arithmetic(node, self.memo[node.a], self.memo[node.b])
+        return self._pair(node) if found is None else found
 
     def visit_CompareOp(self, node: tir.CompareOp) -> PrimExpr:
         return self._pair(node)

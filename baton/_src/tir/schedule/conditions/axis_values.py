@@ -21,6 +21,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.analysis.certain_stores import dense
 from baton._src.tir.analysis.iteration_points import Points, Unknown
+from baton._src.tir.analysis.loop_accesses import needed_loops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map, normalize_to_iter_sum
 from baton._src.tir.arith.iterators.iter_nodes import IterMapLevel, IterSumExpr
@@ -37,7 +38,7 @@ def take_all(
     """Whether the values are each tuple of their domains at least once. `conditions` only keep them in there."""
     if len(values) == 1 and _takes_all_by_itself(values[0], domains[0], loops):
         return True
-    used = _used(loops, values, conditions)
+    used = needed_loops(loops, (*values, *conditions))
     found = detect_iter_map(values, used, ops.all(True, *conditions))
     if not found.errors and all(_is_whole(index, domain) for index, domain in zip(found.indices, domains)):
         return True
@@ -94,17 +95,6 @@ def _rows(values: Sequence[PrimExpr], loops: Loops, conditions: Sequence[PrimExp
     except Unknown:
         return None
     return np.stack(columns, axis=1) if points.complete else None
-
-
-def _used(loops: Loops, values: Sequence[PrimExpr], conditions: Sequence[PrimExpr]) -> Loops:
-    """Those of the loops that values, conditions or bounds of other loops depend on."""
-    mentioned = set(post_order([*values, *conditions]))
-    found: dict[tir.Var, Range] = {}
-    for var, domain in reversed([*loops.items()]):
-        if var in mentioned:
-            found[var] = domain
-            mentioned.update(post_order((domain.min, domain.extent)))
-    return dict(reversed(found.items()))
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

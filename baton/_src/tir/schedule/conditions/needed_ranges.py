@@ -35,7 +35,7 @@ def _match(
     """Add the ranges of axes that are indices; gives whether all indices are axes."""
     whole = True
     for mine, asked in zip(own.region, region.region):
-        one = isinstance(mine.extent, tir.IntImm) and mine.extent.value == 1
+        one = ops.is_const(mine.extent, 1)
         is_axis = one and isinstance(mine.min, tir.Var) and mine.min in axes
         whole &= is_axis
         if is_axis and mine.min not in ranges:
@@ -47,7 +47,7 @@ def _match(
 
 def _through_map(own: BufferRegion, region: BufferRegion, axes: Mapping[tir.Var, Range]) -> dict[tir.Var, Range]:
     """Ranges of the axes of a one-to-one map that cover a region of its results; none if the indices are none."""
-    if not all(isinstance(mine.extent, tir.IntImm) and mine.extent.value == 1 for mine in own.region):
+    if not all(ops.is_const(mine.extent, 1) for mine in own.region):
         return {}
     used = {var: axes[var] for mine in own.region for var in post_order(mine.min) if var in axes}
     places = [tir.Var(f"place{n}", mine.min.dtype) for n, mine in enumerate(own.region)]

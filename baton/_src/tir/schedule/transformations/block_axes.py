@@ -22,7 +22,17 @@ from baton._src.tir.index_map import IndexMap
 from baton._src.tir.schedule.transformations.buffer_accesses import with_accesses
 from baton._src.tir.schedule.transformations.cache import insert_nest
 from baton._src.tir.schedule.transformations.nests import nest_over
-from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify, unused_name
+from baton._src.tir.schedule.tree import (
+    find_block,
+    is_equal,
+    is_true,
+    path_to,
+    refreshed,
+    refuse,
+    replace,
+    simplify,
+    unused_name,
+)
 from baton._src.tir.schedule.views import without_views
 from baton._src.values.dtype import INT64
 
@@ -37,14 +47,10 @@ def _own_loops(root: st.Stmt, realize: st.BlockRealize, what: str) -> list[st.Fo
     loops = loops[len(loops) - len(realize.iter_values) :]
     plain = len(loops) == len(realize.iter_values) and is_true(realize.predicate)
     for loop, value, axis in zip(loops, realize.iter_values, realize.block.iter_vars):
-        plain = plain and value is loop.loop_var and _is_zero(loop.min) and _same(loop.extent, axis.extent)
+        plain = plain and value is loop.loop_var and ops.is_const(loop.min, 0) and is_equal(loop.extent, axis.extent)
     if not plain or not loops:
         raise refuse(f"{what} takes a block whose loops are its axes, one by one, without a condition")
     return loops
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, tir.IntImm) and expr.value == 0
 
 
 def reorder_axes(root: st.Stmt, name: str, order: Sequence[int]) -> st.Stmt:
@@ -172,7 +178,7 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
             continue
         accesses = [n for n in post_order(block) if isinstance(n, (tir.BufferLoad, st.BufferStore))]
         places = [n.indices for n in accesses if n.buffer is buffer]
-        if all(_same(padded[i], plain[i]) for place in places for i in place if i in padded):
+        if all(is_equal(padded[i], plain[i]) for place in places for i in place if i in padded):
             continue
         if not all(structural_equal(place, places[0]) for place in places):
             raise refuse(f"block {name} uses {buffer.name} at several places, which one padded copy cannot serve")
@@ -221,7 +227,7 @@ def _require_padded_operands(block: st.Block, loops: Sequence[st.For], padding: 
     """Refuse to pad a reduced axis that no operand has: what is added there would be added more often."""
     operands = {n for load in post_order(block.body) if isinstance(load, tir.BufferLoad) for n in load.indices}
     for axis, loop, size in zip(block.iter_vars, loops, padding):
-        grows = not _is_zero(simplify(ops.floormod(loop.extent, size)))
+        grows = not ops.is_const(simplify(ops.floormod(loop.extent, size)), 0)
         if grows and axis.iter_type == "reduce" and axis.var not in operands:
             raise refuse(f"no operand of block {block.name_hint} has the axis {axis.var.name}, which was to be padded")
 
@@ -234,16 +240,12 @@ def _no_einsum(block: st.Block) -> Exception:
     return refuse(f"block {block.name_hint} is not a sum of products of elements: padding would change it")
 
 
-def _same(one: PrimExpr, other: PrimExpr) -> bool:
-    return _is_zero(simplify(ops.subtract(one, ops.cast(one.dtype, other))))
-
-
 def _padded(target: Buffer, source: Buffer, used: Sequence[PrimExpr], label: str) -> st.Stmt:
     """`target` filled with what the block uses of `source`, and with zeros behind it."""
     inside: PrimExpr = _TRUE
     axes = _axes(target.shape)
     for axis, dim, own in zip(axes, used, target.shape):
-        if not _same(dim, own):
+        if not is_equal(dim, own):
             inside = ops.logical_and(inside, ops.build("less", axis.var, ops.cast(axis.var.dtype, dim)))
     return _stored(target, source, axes, label, lambda v: if_then_else(inside, v, ops.const(0, source.dtype)))
 

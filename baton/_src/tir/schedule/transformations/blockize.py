@@ -186,11 +186,11 @@ def _divided(
     extent = span.extent()
     if extent is None or not isinstance(extent, tir.IntImm):
         raise refuse(f"how far an axis of block {name} goes inside is not a constant")
-    if not (isinstance(span.min, tir.IntImm) and span.min.value == 0):
+    if not ops.is_const(span.min, 0):
         raise refuse(f"an axis of block {name} does not start at 0 inside")
     size = tir.IntImm(value.dtype, extent.value)
     rest = simplify(ops.floormod(base, size))
-    if not (isinstance(rest, tir.IntImm) and rest.value == 0):
+    if not ops.is_const(rest, 0):
         raise refuse(f"an axis of block {name} starts inside at what is not a multiple of {extent.value}")
     return simplify(ops.floordiv(base, size)), within, size
 

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
-from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.schedule.transformations.blockize import Divided, divided
 from baton._src.tir.schedule.tree import (
     find_block,
+    is_equal,
     path_to,
     realizes,
     refreshed,
     refuse,
     replace,
-    simplify,
     unused_name,
 )
 
@@ -97,6 +96,4 @@ def _shown(parts: Divided) -> str:
 
 
 def _equal(one: PrimExpr, other: PrimExpr) -> bool:
-    if one.dtype.is_bool:
-        return structural_equal(one, other)
-    return ops.is_const(simplify(ops.subtract(one, ops.cast(one.dtype, other))), 0)
+    return structural_equal(one, other) if one.dtype.is_bool else is_equal(one, other)

@@ -107,7 +107,7 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
         if region.buffer not in made:
             continue
         for part, there, dim in zip(region.region, produced[region.buffer].region, region.buffer.shape):
-            one = isinstance(part.extent, tir.IntImm) and part.extent.value == 1 and part.min in axes
+            one = ops.is_const(part.extent, 1) and part.min in axes
             whole = Analyzer().can_prove_equal(there.extent, ops.cast(there.extent.dtype, dim))
             if not one and not whole:
                 raise refuse(f"block {block.name_hint} reads more of {region.buffer.name} than an iteration makes")
@@ -255,7 +255,7 @@ def _nest(
         assert axis.dom is not None
         domain = ranges.get(axis.var, axis.dom)
         extent, value = simplify(domain.extent), simplify(domain.min)
-        if unit_loops or not (isinstance(extent, tir.IntImm) and extent.value == 1):
+        if unit_loops or not ops.is_const(extent, 1):
             fresh = tir.Var(f"ax{len(loops)}", axis.var.dtype)
             loops.append((fresh, extent))
             analyzer.bind(fresh, Range(tir.literal(0, fresh.dtype), extent))

@@ -49,7 +49,7 @@ def split(
             f"the factors {list(factors)} may cover fewer iterations than the loop over {var.name} has, {loop.extent}",
             help="leave one factor None: it is inferred",
         )
-    if predicated and not (isinstance(gap, tir.IntImm) and gap.value == 0):
+    if predicated and not ops.is_const(gap, 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
     ranges = {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)}
     body = with_simple_bindings(root, body, ranges, preserve_unit_iters)
@@ -143,7 +143,7 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool 
     for outer, inner in itertools.pairwise(loops):
         if outer.body is not inner:
             raise refuse(f"{inner.loop_var.name} is not the only thing inside {outer.loop_var.name}")
-    if any(not (isinstance(loop.min, tir.IntImm) and loop.min.value == 0) for loop in loops):
+    if any(not ops.is_const(loop.min, 0) for loop in loops):
         raise refuse("fuse takes loops that start at 0")
     for loop in loops:
         if not set(variables).isdisjoint(post_order(loop.extent)):

@@ -29,6 +29,7 @@ from baton._src.tir.schedule.transformations.loops import (
 from baton._src.tir.schedule.tree import (
     find_loop,
     fresh_loop_variables,
+    is_equal,
     outermost_blocks,
     path_to,
     refuse,
@@ -219,7 +220,7 @@ def _alike(one: st.For, other: st.For) -> bool:
     gaps = [
         simplify(ops.subtract(a, ops.cast(a.dtype, b))) for a, b in ((one.min, other.min), (one.extent, other.extent))
     ]
-    return one.kind == other.kind and all(isinstance(g, tir.IntImm) and g.value == 0 for g in gaps)
+    return one.kind == other.kind and all(ops.is_const(g, 0) for g in gaps)
 
 
 def _check_independent(bodies: Sequence[st.Stmt], variables: Sequence[tir.Var]) -> None:
@@ -228,7 +229,7 @@ def _check_independent(bodies: Sequence[st.Stmt], variables: Sequence[tir.Var]) 
         for buffer in writes.keys() & (later_reads.keys() | later_writes.keys()) | reads.keys() & later_writes.keys():
             indices = [p for t in (reads, writes, later_reads, later_writes) for p in t.get(buffer, ())]
             for var in variables:
-                if not any(all(_is(p[d], var) for p in indices) for d in range(buffer.ndim)):
+                if not any(all(is_equal(p[d], var) for p in indices) for d in range(buffer.ndim)):
                     raise refuse(f"the nests meet in {buffer.name}, and not at the same {var.name} each")
 
 
@@ -241,8 +242,3 @@ def _accesses(body: st.Stmt) -> tuple[Places, Places]:
     for access in loop_accesses(st.For(tir.Var("all", "int32"), 0, 1, st.ForKind.SERIAL, body)):
         (writes if access.is_store else reads).setdefault(access.buffer, []).append(access.indices)
     return reads, writes
-
-
-def _is(index: PrimExpr, var: tir.Var) -> bool:
-    gap = simplify(ops.subtract(index, ops.cast(index.dtype, var)))
-    return isinstance(gap, tir.IntImm) and gap.value == 0

@@ -96,7 +96,7 @@ def axes_in(block: st.Block, exprs: Sequence[PrimExpr]) -> list[IterVar]:
     axes = _axes_of(block.iter_vars, exprs)
     for axis in axes:
         assert axis.dom is not None
-        if not (isinstance(axis.dom.min, tir.IntImm) and axis.dom.min.value == 0):
+        if not ops.is_const(axis.dom.min, 0):
             raise refuse(f"the axis {axis.var.name} of block {block.name_hint} does not start at 0")
     return axes
 

@@ -23,7 +23,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.transformations.dot_products import DOT_PRODUCTS, dot_product
-from baton._src.tir.schedule.tree import find_block, refuse, replace, simplify, without_blocks
+from baton._src.tir.schedule.tree import find_block, is_equal, refuse, replace, simplify, without_blocks
 from baton._src.tir.schedule.views import of_buffers
 
 
@@ -123,7 +123,7 @@ def _require_strides(view: Buffer, source: Buffer) -> None:
             actual.insert(0, step)
             step = simplify(ops.multiply(step, dim))
     for said, stride in zip(view.strides, actual[len(actual) - view.ndim :]):
-        if not isinstance(said, tir.Var) and not _zero(simplify(ops.subtract(said, ops.cast(said.dtype, stride)))):
+        if not isinstance(said, tir.Var) and not is_equal(said, stride):
             raise refuse(f"the implementation takes {view.name} with stride {said!r}, {source.name} has {stride!r}")
 
 
@@ -190,7 +190,7 @@ class _Match:
                     todo.append((one.value, other.value))
             elif isinstance(other, tir.Var):
                 wanted = self.loops.get(other)
-                if wanted is None or not _zero(simplify(ops.subtract(one, ops.cast(one.dtype, wanted)))):
+                if wanted is None or not is_equal(one, wanted):
                     raise self._differs(f"{one!r} stands for {other!r}")
             elif isinstance(one, Node) and type(one) is type(other):
                 fields = [s.name for s in type(one).specs if s.name not in ("span", "definition")]
@@ -212,7 +212,7 @@ class _Match:
             raise self._differs(f"{one.buffer.name} is accessed in another order than {other.buffer.name}")
         known = self.corners.setdefault(other.buffer, (one.buffer, tuple(corner)))
         same = known[0] is one.buffer and len(known[1]) == len(corner)
-        if not same or not all(_zero(simplify(ops.subtract(a, b))) for a, b in zip(known[1], corner)):
+        if not same or not all(map(is_equal, known[1], corner)):
             raise self._differs(f"{one.buffer.name} is accessed at several places")
 
     def _retyped(self, index: PrimExpr) -> PrimExpr:
@@ -253,7 +253,3 @@ class _Match:
 
 def _same_number(one: PrimExpr, other: PrimExpr) -> bool:
     return isinstance(one, tir.IntImm) and isinstance(other, tir.IntImm) and one.value == other.value
-
-
-def _zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, tir.IntImm) and expr.value == 0

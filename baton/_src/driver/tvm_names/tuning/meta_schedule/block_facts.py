@@ -10,6 +10,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.operators import is_const
 from baton._src.tir.schedule.handles import BlockRV
 from baton._src.tir.schedule.schedule import Schedule
 
@@ -91,7 +92,7 @@ def reuses(sch: Schedule, block: BlockRV) -> bool:
 
 
 def _is_unit(axis: Any) -> bool:
-    return isinstance(axis.extent, tir.IntImm) and axis.extent.value == 1
+    return is_const(axis.extent, 1)
 
 
 def called(node: st.Block) -> set[str]:

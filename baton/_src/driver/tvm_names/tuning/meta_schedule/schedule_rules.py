@@ -29,6 +29,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Schedu
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
+from baton._src.tir.operators import is_const
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.tree import blocks_directly_in
@@ -90,7 +91,7 @@ class InlineConstantScalars(ScheduleRule):
     def apply(self, sch: Schedule, block: BlockRV) -> Sequence[Schedule]:
         node = sch.get(block)
         sizes = [d for w in node.writes for d in w.buffer.shape]
-        is_scalar = len(node.writes) == 1 and all(isinstance(d, tir.IntImm) and d.value == 1 for d in sizes)
+        is_scalar = len(node.writes) == 1 and all(is_const(d, 1) for d in sizes)
         if not node.reads and is_scalar and not is_root(sch, block) and not is_output(sch, block):
             tried(sch.compute_inline, block)
         return [sch]
