@@ -38,41 +38,52 @@ LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Scalars:
-    """The few operations that differ between te scalars and NumPy arrays. Numbers are float32, indices int64."""
+    """The few operations that differ between te scalars and NumPy arrays. Numbers are of one dtype, indices int64."""
 
     number: Callable[[Any], Any]
     floor: Callable[[Any], Any]
     ceil: Callable[[Any], Any]
     index: Callable[[Any], Any]
+    extent: Callable[[Any], Any]
     clamp: Callable[[Any, Any], Any]
     choose: Callable[[Any, Any, Any], Any]
 
 
-def _te_number(value: Any) -> Any:
-    return k.const(value, "float32") if isinstance(value, (int, float)) else k.cast("float32", value)
+def te_scalars(dtype: str) -> Scalars:
+    """Those of kernels, with numbers of `dtype`."""
+    return Scalars(
+        number=lambda x: k.const(x, dtype) if isinstance(x, (int, float)) else k.cast(dtype, x),
+        floor=k.floor,
+        ceil=k.ceil,
+        index=lambda x: k.cast("int64", x),
+        extent=k.index,
+        clamp=lambda i, extent: k.maximum(k.index(0), k.minimum(i, k.index(extent) - 1)),
+        choose=k.select,
+    )
 
 
-TE = Scalars(
-    number=_te_number,
-    floor=k.floor,
-    ceil=k.ceil,
-    index=lambda x: k.cast("int64", x),
-    clamp=lambda i, extent: k.maximum(k.index(0), k.minimum(i, k.index(extent) - 1)),
-    choose=k.select,
-)
-NUMPY = Scalars(
-    number=lambda x: np.asarray(x, "float32"),
-    floor=np.floor,
-    ceil=np.ceil,
-    index=lambda x: np.asarray(x).astype("int64"),
-    clamp=lambda i, extent: np.clip(i, 0, extent - 1),
-    choose=np.where,
-)
+def numpy_scalars(dtype: str) -> Scalars:
+    """Those of NumPy, with numbers of `dtype`."""
+    return Scalars(
+        number=lambda x: np.asarray(x, dtype),
+        floor=np.floor,
+        ceil=np.ceil,
+        index=lambda x: np.asarray(x).astype("int64"),
+        extent=lambda x: x,
+        clamp=lambda i, extent: np.clip(i, 0, extent - 1),
+        choose=np.where,
+    )
 
 
 def weighed_in(*operands: Any) -> str:
     """The dtype in which tensors or arrays are weighed: float64 where one is of it, else float32."""
     return "float64" if "float64" in [str(x.dtype) for x in operands] else "float32"
+
+
+def placed_in(a: Any, *operands: Any) -> str:
+    """The dtype of coordinates and weights: that in which elements are weighed, or float32, in which other compilers
+    look for the nearest."""
+    return "float32" if a.method == "nearest_neighbor" else weighed_in(*operands)
 
 
 def box(a: Any, axis: int) -> tuple[float, float]:
@@ -81,7 +92,7 @@ def box(a: Any, axis: int) -> tuple[float, float]:
 
 
 def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tuple[float, float]) -> Any:
-    """The coordinate of index `i` in the source, as a float32."""
+    """The coordinate of index `i` in the source, a number of `s`."""
     at, x, y = s.number(i), s.number(before), s.number(after)
     one, half = s.number(1.0), s.number(0.5)
     if mode == "asymmetric":
@@ -122,13 +133,9 @@ def taps(s: Scalars, at: Any, low: Any, before: Any, a: Any, first: Any = None) 
         return [(s.clamp(first + n, before), w) for n, w in enumerate(weights)]
     weights = _cubic(s, part, a.cubic_alpha)
     if a.cubic_exclude:
-        zero = s.number(0.0)
-        weights = [
-            s.choose((first + n >= 0) if s is NUMPY else (first + n >= k.index(0)), w, zero)
-            for n, w in zip((-1, 0, 1, 2), weights)
-        ]
-        limit = before if s is NUMPY else k.index(before)
-        weights = [s.choose(first + n < limit, w, zero) for n, w in zip((-1, 0, 1, 2), weights)]
+        zero, begin, end = s.number(0.0), s.extent(0), s.extent(before)
+        weights = [s.choose(first + n >= begin, w, zero) for n, w in zip((-1, 0, 1, 2), weights)]
+        weights = [s.choose(first + n < end, w, zero) for n, w in zip((-1, 0, 1, 2), weights)]
         total = weights[0] + weights[1] + weights[2] + weights[3]
         weights = [w / total for w in weights]
     return [(s.clamp(first + n, before), w) for n, w in zip((-1, 0, 1, 2), weights)]
@@ -147,10 +154,10 @@ class Steps:
         """The place for index `i`, a te scalar."""
         return k.index(self.first) + (i * k.index(self.step) + k.index(self.ahead)) // k.index(self.times)
 
-    def low(self, i: Any) -> Any:
-        """The place as a float. Half a step is added before it is rounded down: errors of floats do not count then."""
-        ahead = TE.number(i) * TE.number(float(self.step)) + TE.number(self.ahead + 0.5)
-        return TE.floor(ahead * TE.number(1.0 / self.times)) + TE.number(float(self.first))
+    def low(self, s: Scalars, i: Any) -> Any:
+        """The place as a number. Half a step is added before it is rounded down: errors of floats do not count then."""
+        ahead = s.number(i) * s.number(float(self.step)) + s.number(self.ahead + 0.5)
+        return s.floor(ahead * s.number(1.0 / self.times)) + s.number(float(self.first))
 
 
 def even_steps(places: Any, before: int) -> Steps | None:

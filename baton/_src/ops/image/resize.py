@@ -1,8 +1,9 @@
 """Resampled images: image.resize1d/2d/3d.
 
 Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any
-layout with N, C and the spatial axes. Elements are weighed in float32, those of float64 in it. Relax takes the size as
-an argument, Relay as an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
+layout with N, C and the spatial axes. Elements are weighed in float32, those of float64 in it, and so are their
+weights. Relax takes the size as an argument, Relay as an attribute. Source: facts relax-ops-passes-vm §1 (image),
+relay-language §6 level 5.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from baton._src.ops.image.resampling import (
     IN_PLACE,
     METHODS,
     MODES,
-    NUMPY,
     ROUNDINGS,
     box,
     coordinate,
     lowest,
+    numpy_scalars,
+    placed_in,
     taps,
     weighed_in,
 )
@@ -152,14 +154,15 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     image = to_canonical(x, order, "NC" + letters)
     dtype = DataType(image.dtype) if getattr(a, "out_dtype", VOID).is_void else a.out_dtype
     value = image if a.method == "nearest_neighbor" else image.astype(weighed_in(image))
+    s = numpy_scalars(placed_in(a, image))
     outside: list[Any] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
         if before == after and a.coordinate_transformation_mode in IN_PLACE:
             continue
-        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
+        source = coordinate(s, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         outside.append((source < 0) | (source > before - 1))
-        value = _along(value, 2 + axis, taps(NUMPY, source, lowest(NUMPY, source, a), before, a))
+        value = _along(value, 2 + axis, taps(s, source, lowest(s, source, a), before, a))
     value = convert(np.rint(value) if dtype.is_int and value.dtype.kind == "f" else value, dtype)
     if a.coordinate_transformation_mode == "tf_crop_and_resize":
         beyond = np.asarray(as_element(a.extrapolation_value, dtype), dtype.numpy)
@@ -195,12 +198,12 @@ def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> 
     extents = known_extents(info, "resizing", (order.position(letter) for letter in letters))
     if not getattr(a, "out_dtype", VOID).is_void and a.out_dtype != info.dtype:
         grad = b.op("astype", grad, dtype=info.dtype)
-    matrices = {}
+    matrices, s = {}, numpy_scalars(placed_in(a, info))
     for axis, (letter, after) in enumerate(zip(letters, size)):
         before = extents[order.position(letter)]
-        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
-        found = taps(NUMPY, source, lowest(NUMPY, source, a), before, a)
-        weights = np.array(_along(np.eye(before, dtype="float32"), 0, found))
+        source = coordinate(s, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
+        found = taps(s, source, lowest(s, source, a), before, a)
+        weights = np.array(_along(np.eye(before, dtype=placed_in(a, info)), 0, found))
         if a.coordinate_transformation_mode == "tf_crop_and_resize":
             weights[(source < 0) | (source > before - 1)] = 0
         matrices[order.position(letter)] = weights

@@ -18,14 +18,15 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
 from baton._src.ops.image.resampling import (
     IN_PLACE,
-    NUMPY,
-    TE,
     Steps,
     box,
     coordinate,
     even_steps,
     lowest,
+    numpy_scalars,
+    placed_in,
     taps,
+    te_scalars,
     weighed_in,
 )
 from baton._src.ops.layout_names import layout_over
@@ -44,6 +45,8 @@ class _Resizing:
     def __init__(self, x: k.Tensor, out: Any, a: Any) -> None:
         self.x, self.out, self.a = x, out, a
         self.wide = weighed_in(x)
+        self.places = placed_in(a, x)
+        self.scalars = te_scalars(self.places)
         self.order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
         self.letters = "".join(letter for letter in SPATIAL[a.spatial] if not self._stays(letter))
 
@@ -78,7 +81,7 @@ class _Resizing:
     def _source(self, letter: str, at: Any) -> Any:
         """The coordinate in the image of an index of the result."""
         part = box(self.a, SPATIAL[self.a.spatial].index(letter))
-        return coordinate(TE, at[letter], *self._extents(letter), self.a.coordinate_transformation_mode, part)
+        return coordinate(self.scalars, at[letter], *self._extents(letter), self.a.coordinate_transformation_mode, part)
 
     def _weighted(self, before: k.Tensor, indices: Sequence[Any], letters: str) -> Any:
         """The sum of the taps along the axes `letters`; the element itself where the nearest is taken."""
@@ -100,10 +103,10 @@ class _Resizing:
         """(index, weight) pairs along an axis."""
         source = self._source(letter, at)
         before, after = self._extents(letter)
-        steps = steps_along(before, after, self.a, SPATIAL[self.a.spatial].index(letter))
+        s, steps = self.scalars, steps_along(before, after, self.a, SPATIAL[self.a.spatial].index(letter), self.places)
         if steps is None:
-            return taps(TE, source, lowest(TE, source, self.a), before, self.a)
-        return taps(TE, source, steps.low(at[letter]), before, self.a, steps.at(at[letter]))
+            return taps(s, source, lowest(s, source, self.a), before, self.a)
+        return taps(s, source, steps.low(s, at[letter]), before, self.a, steps.at(at[letter]))
 
     def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
         """`extrapolation_value` where tf_crop_and_resize maps outside of the image."""
@@ -113,19 +116,20 @@ class _Resizing:
         beyond = k.const(as_element(self.a.extrapolation_value, value.dtype), value.dtype)
         for letter in SPATIAL[self.a.spatial]:
             source = self._source(letter, at)
-            last = k.cast("float32", k.index(self.x.shape[self.order.position(letter)]) - 1)
-            for outside in (source < k.const(0.0, "float32"), source > last):
+            last = self.scalars.number(k.index(self.x.shape[self.order.position(letter)]) - 1)
+            for outside in (source < self.scalars.number(0.0), source > last):
                 value = k.select(outside, beyond, value)
         return value
 
 
-def steps_along(before: Any, after: Any, a: Any, axis: int) -> Steps | None:
-    """The steps of the first taps along a spatial axis, if its extents are known and the steps even."""
+def steps_along(before: Any, after: Any, a: Any, axis: int, places: str) -> Steps | None:
+    """The steps of the first taps along a spatial axis, if its extents are known and the steps even. Coordinates are
+    of dtype `places`."""
     if not (isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm)):
         return None
-    mode, part = a.coordinate_transformation_mode, box(a, axis)
-    source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, part)
-    return even_steps(NUMPY.index(lowest(NUMPY, source, a)), before.value)
+    mode, part, s = a.coordinate_transformation_mode, box(a, axis), numpy_scalars(places)
+    source = coordinate(s, np.arange(after.value), before.value, after.value, mode, part)
+    return even_steps(s.index(lowest(s, source, a)), before.value)
 
 
 def _as(value: Any, dtype: DataType) -> Any:

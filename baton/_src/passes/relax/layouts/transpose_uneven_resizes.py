@@ -18,7 +18,7 @@ from typing import Any
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.image.resampling import IN_PLACE, weighed_in
+from baton._src.ops.image.resampling import IN_PLACE, placed_in, weighed_in
 from baton._src.ops.image.resize import ResizeAttrs
 from baton._src.ops.image.resize_kernel import steps_along
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -57,7 +57,8 @@ def _is_uneven(call: Call) -> bool:
     if isinstance(lines, IntImm) and lines.value < SHORTEST:
         return False
     if isinstance(narrow, IntImm) and isinstance(wide, IntImm):
-        return wide.value <= MOST_SHRUNK * narrow.value and steps_along(wide, narrow, a, 1) is None
+        steps = steps_along(wide, narrow, a, 1, placed_in(a, call.args[0].struct_info))
+        return wide.value <= MOST_SHRUNK * narrow.value and steps is None
     return True
 
 
