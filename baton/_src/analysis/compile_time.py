@@ -9,18 +9,8 @@ from baton._src.analysis.bindings import body_bindings, used_vars
 from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import find_impure_call
 from baton._src.analysis.variables import free_symbolic_vars
-from baton._src.ir.expr import Op
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
-from baton._src.relax.nodes import (
-    Binding,
-    Call,
-    DataflowBlock,
-    ExternFunc,
-    Function,
-    SeqExpr,
-    Var,
-    VarBinding,
-)
+from baton._src.relax.nodes import Binding, DataflowBlock, ExternFunc, Function, SeqExpr, Var, VarBinding, is_call
 from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 
@@ -57,7 +47,7 @@ def liftable_bindings(function: Function) -> list[VarBinding]:
 
 def stops_lifting(value: Any) -> bool:
     """Whether this is a call of `R.builtin.stop_lift_params`."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.builtin.stop_lift_params"
+    return is_call(value, "relax.builtin.stop_lift_params")
 
 
 def _following(

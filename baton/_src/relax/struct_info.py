@@ -187,6 +187,18 @@ def _check_extents(shape: Any) -> None:
         )
 
 
+def untupled(info: Any) -> list[Any]:
+    """What is no tuple in nested tuples, left to right."""
+    found, work = [], [info]
+    while work:
+        item = work.pop()
+        if isinstance(item, TupleStructInfo):
+            work.extend(reversed(item.fields))
+        else:
+            found.append(item)
+    return found
+
+
 def _check_ndim(what: str, ndim: int) -> None:
     if ndim < -1:
         raise fail("api", f"{what}: ndim {ndim} is not a rank", help="-1 stands for an unknown rank")

@@ -13,7 +13,7 @@ from baton._src.relax.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
-    TupleStructInfo,
+    untupled,
 )
 from baton._src.runtime.dim_expr import format_dim
 from baton._src.tir.expr import IntImm
@@ -46,14 +46,7 @@ def _inputs(function: Function) -> list[list[Any]]:
 
 def _outputs(function: Function) -> list[list[Any]]:
     """Tuples opened, as a model's results are; shapes and scalars are arrays there."""
-    fields: list[StructInfo | None] = []
-    todo: list[StructInfo | None] = [function.ret_struct_info]
-    while todo:
-        info = todo.pop()
-        if isinstance(info, TupleStructInfo):
-            todo.extend(reversed(info.fields))
-        else:
-            fields.append(info)
+    fields = untupled(function.ret_struct_info)
     names = function.attrs.get("output_names") or [f"output_{i}" for i in range(len(fields))]
     return [_output(str(name), field) for name, field in zip(names, fields)]
 

@@ -14,7 +14,7 @@ from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Value
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, tir_vars_in_struct_info
 from baton._src.relax.nodes import ShapeExpr
-from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, untupled
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import INT64
@@ -36,7 +36,7 @@ class Parameters:
 
 def parameters_of(infos: Iterable[Any]) -> Parameters | None:
     """The parameters of these struct infos; None if there is anything else in them, or a variable that no dim tells."""
-    found = tuple(leaf for info in infos for leaf in _leaves(info))
+    found = tuple(leaf for info in infos for leaf in untupled(info))
     if not all(is_known(leaf) or _is_known_shape(leaf) for leaf in found):
         return None
     whole, tensors = TupleStructInfo(found), TupleStructInfo([leaf for leaf in found if is_known(leaf)])
@@ -59,21 +59,9 @@ def told_dims(params: Sequence[Any], given: Sequence[Any]) -> dict[Var, PrimExpr
 
 def tensors_in(info: Any) -> list[TensorStructInfo] | None:
     """The tensors in a result, left to right; None if there is anything else, or less is known about one."""
-    leaves = _leaves(info)
+    leaves = untupled(info)
     known = [leaf for leaf in leaves if is_known(leaf)]
     return known if len(known) == len(leaves) else None
-
-
-def _leaves(info: Any) -> list[Any]:
-    """What is not a tuple, left to right."""
-    found, work = [], [info]
-    while work:
-        item = work.pop()
-        if isinstance(item, TupleStructInfo):
-            work.extend(reversed(item.fields))
-        else:
-            found.append(item)
-    return found
 
 
 def _is_known_shape(info: Any) -> bool:

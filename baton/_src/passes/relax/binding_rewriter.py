@@ -111,7 +111,7 @@ class BindingRewriter:
 
     def keep(self, binding: Binding) -> None:
         """Append a binding unchanged, except that replaced variables go from its annotation."""
-        if self.replaced and binding.var is not None and (new := self._with_info(binding.var)) is not binding.var:
+        if self.replaced and binding.var is not None and (new := self._with_own_info(binding.var)) is not binding.var:
             binding = binding.with_fields(var=new)
         self._made.append(binding)
         if isinstance(binding, MatchCast):
@@ -148,6 +148,14 @@ class BindingRewriter:
         for other in (var, *self._meaning.pop(var, ())):
             self.replaced[other] = expr
             self._meaning.setdefault(expr, []).append(other)
+
+    def with_info(self, var: Var, info: Any) -> Var:
+        """A variable that is being defined, with this StructInfo; unless it has it, another one, used from here on."""
+        if info is var.struct_info_:
+            return var
+        new = type(var)(var.name_hint, info, var.span)
+        self.replace(var, new)
+        return new
 
     def emit(self, expr: Expr, name: str = "lv") -> Var:
         """Normalise `expr` and bind it to a new variable before the current binding. Returns the variable."""
@@ -187,7 +195,7 @@ class BindingRewriter:
 
     def _with_signature(self, function: Function) -> Function:
         """An inner function, with replaced variables substituted in the shapes in its annotations."""
-        params = tuple(self._with_info(p) for p in function.params)
+        params = tuple(self._with_own_info(p) for p in function.params)
         ret, info = self._info(function.ret_struct_info), self._info(function.struct_info_)
         if ret is function.ret_struct_info and info is function.struct_info_:
             if all(a is b for a, b in zip(params, function.params)):
@@ -236,14 +244,8 @@ class BindingRewriter:
             binding = binding.with_fields(value=value.with_fields(struct_info_=said))
         return binding
 
-    def _with_info(self, var: Var) -> Var:
-        """A variable that is being defined; another one, used from here on, where its annotation changes."""
-        said = self._info(var.struct_info_)
-        if said is var.struct_info_:
-            return var
-        new = type(var)(var.name_hint, said, var.span)
-        self.replace(var, new)
-        return new
+    def _with_own_info(self, var: Var) -> Var:
+        return self.with_info(var, self._info(var.struct_info_))
 
     def _info(self, info: Any) -> Any:
         """An annotation with replaced variables substituted where they hold shapes."""

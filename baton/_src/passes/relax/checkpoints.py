@@ -17,19 +17,18 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
-from baton._src.ir.expr import Op
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.ops.call_maker import Maker
 from baton._src.passes.relax.te_gradients import without_te_gradient
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Call, Function, MatchCast, Var
+from baton._src.relax.nodes import Call, Function, MatchCast, Var, is_call
 
 _START, _END = "relax.grad.start_checkpoint", "relax.grad.end_checkpoint"
 
 
 def is_mark(value: Any) -> bool:
     """Whether it is a call that starts or ends a section."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in (_START, _END)
+    return is_call(value, _START, _END)
 
 
 def sections(function: Function) -> tuple[set[Any], set[Any]]:

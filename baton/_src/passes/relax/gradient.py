@@ -53,11 +53,11 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import with_own_symbols
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -77,9 +77,7 @@ class Gradient(Pass):
         if not isinstance(function, Function):
             raise _wrong(f"{self.func_name} is not a Relax function")
         wanted = self._wanted(function)
-        fresh = with_fresh_binders(function)
-        symbols = {n for n in post_order(fresh, notes=True) if isinstance(n, TirVar)}
-        fresh = substitute(fresh, {v: v.copy() for v in symbols})
+        fresh = with_own_symbols(with_fresh_binders(function))
         builder = BlockBuilder(module)
         name = free_name(f"{self.func_name}_adjoint", {v.name_hint for v in module.functions})
         with builder.function(name, fresh.params, dict(fresh.attrs)):

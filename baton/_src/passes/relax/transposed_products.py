@@ -14,12 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.analysis.bindings import count_uses
-from baton._src.ir.expr import Op
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
-from baton._src.relax.nodes import Binding, Call, DataflowVar, Function, Var, VarBinding
+from baton._src.relax.nodes import Binding, Call, DataflowVar, Function, Var, VarBinding, is_call
 from baton._src.relax.struct_info import TensorStructInfo
 
 
@@ -50,7 +49,7 @@ class _Rewriter(BindingRewriter):
         inner = self.resolved(source)
         if _is_transpose(inner) and self.is_visible(inner.args[0]):
             return inner.args[0]
-        if not _is_op(inner, "relax.matmul") or self.uses.get(source, 0) > 1:
+        if not is_call(inner, "relax.matmul") or self.uses.get(source, 0) > 1:
             return value
         a, b = inner.args
         if min(_rank(a), _rank(b)) < 2 or not (self.is_visible(a) and self.is_visible(b)):
@@ -64,10 +63,6 @@ class _Rewriter(BindingRewriter):
         return self.make.swap_last(expr, _rank(expr))
 
 
-def _is_op(value: Any, name: str) -> bool:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
-
-
 def _rank(expr: Any) -> int:
     info = expr.struct_info
     return info.ndim if isinstance(info, TensorStructInfo) else -1
@@ -75,7 +70,7 @@ def _rank(expr: Any) -> int:
 
 def _is_transpose(value: Any) -> bool:
     """Whether it exchanges the last two axes and no others."""
-    if not _is_op(value, "relax.permute_dims"):
+    if not is_call(value, "relax.permute_dims"):
         return False
     rank, axes = _rank(value.args[0]), value.attrs.axes
     if rank < 2 or axes is None:

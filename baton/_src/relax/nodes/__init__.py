@@ -16,6 +16,7 @@ from baton._src.relax.nodes.expressions import (
     TupleGetItem,
     Var,
     as_dim,
+    is_call,
 )
 from baton._src.relax.nodes.functions import ExternFunc, Function
 
@@ -43,4 +44,5 @@ __all__ = [
     "Var",
     "VarBinding",
     "as_dim",
+    "is_call",
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from baton._src.ir.array import Array
-from baton._src.ir.expr import GraphExpr, Operators, PrimExpr, variable_name
+from baton._src.ir.expr import GraphExpr, Op, Operators, PrimExpr, variable_name
 from baton._src.ir.node import Node, init_field, node
 from baton._src.relax.any_struct_info import StructInfo
 from baton._src.support.diagnostics import fail
@@ -272,6 +272,11 @@ class Call(Expr):
                     help="wrap a scalar in PrimValue, dims in ShapeExpr, an array in relax.const",
                 )
         init_fields(self, span, op=op, args=found, attrs=attrs, sinfo_args=Array(sinfo_args or ()))
+
+
+def is_call(value: object, *names: str) -> TypeGuard[Call]:
+    """Whether it is a call of an operator of one of these names."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in names
 
 
 def _is_prim_func(candidate: object) -> bool:

@@ -31,6 +31,7 @@ from baton._src.relax.nodes import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call,
 )
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.relax.text.calls import call_text
@@ -43,7 +44,6 @@ from baton._src.relax.text.values import quoted, value_text
 from baton._src.support.trampoline import Task
 
 INDENT = "    "
-_DESTINATION_PASSING = frozenset({"relax.call_tir", "relax.call_dps_packed"})
 
 
 class StatementPrinter:
@@ -283,4 +283,4 @@ def _is_unit(info: StructInfo | None) -> bool:
 
 def _says_its_output(value: Any) -> bool:
     """Whether the call's `out_sinfo` gives its value's complete StructInfo."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _DESTINATION_PASSING
+    return is_call(value, "relax.call_tir", "relax.call_dps_packed")

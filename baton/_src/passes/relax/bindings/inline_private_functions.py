@@ -225,9 +225,7 @@ class _Inliner(BindingRewriter):
         known = binding.var.struct_info_
         if same_info(known, anew.struct_info_) or is_subtype(anew.struct_info_, known, self.prover) is not Answer.YES:
             return binding
-        var = type(binding.var)(binding.var.name_hint, anew.struct_info_, binding.var.span)
-        self.replace(binding.var, var)
-        return VarBinding(var, anew, binding.span)
+        return VarBinding(self.with_info(binding.var, anew.struct_info_), anew, binding.span)
 
     def _renewed(self, binding: Any) -> Any:
         if self.replaced:

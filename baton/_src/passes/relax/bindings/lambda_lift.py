@@ -39,6 +39,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import mentioned_symbols, with_own_symbols
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeStructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
@@ -116,8 +117,8 @@ def _unshown(function: Function, captured: list[Var], outer: set[TirVar]) -> lis
     A parameter that mentions one of `outer` does not bind it: it is checked against the captured value.
     """
     shown = {v for c in captured for v in definable_tir_vars_in_struct_info(c.struct_info)}
-    mentioned = {n: None for n in post_order(function, notes=True) if isinstance(n, TirVar)}
-    found = {**dict.fromkeys(free_symbolic_vars(function)), **{v: None for v in mentioned if v in outer}}
+    used = [v for v in mentioned_symbols(function) if v in outer]
+    found = dict.fromkeys([*free_symbolic_vars(function), *used])
     return [v for v in found if v not in shown]
 
 
@@ -155,8 +156,7 @@ def _with_captures(
         params=(*params, *extra), body=_begun_with(start, body), ret_struct_info=ret, struct_info_=None
     )
     lifted = _without_strange_holders(lifted)
-    known = {n for n in post_order(lifted, notes=True) if isinstance(n, TirVar)}
-    fresh: Function = substitute(lifted, {v: v.copy() for v in known})
+    fresh = with_own_symbols(lifted)
     return fresh.with_fields(struct_info_=function_info(fresh))
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
-from baton._src.ir.expr import Op
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.fusion.attention_kernel import Term
-from baton._src.relax.nodes import Call, Constant, ShapeExpr, Var
+from baton._src.relax.nodes import Call, Constant, ShapeExpr, Var, is_call
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.expr import IntImm
 from baton._src.tir.operators import is_const
@@ -73,7 +72,7 @@ def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, 
     """What was reshaped to have one more dim of 1, if that is how it came."""
     call = lasting.get(value) if isinstance(value, Var) else None
     dims = dims_of(value)
-    if dims is None or not (is_call(call, "relax.reshape") or is_call(call, "relax.expand_dims")):
+    if dims is None or not (is_call(call, "relax.reshape", "relax.expand_dims")):
         return value, terms
     before = dims_of(call.args[0])
     for place, dim in enumerate(dims):
@@ -82,10 +81,6 @@ def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, 
             if len(rest) == len(before) and all_same(rest, before):
                 return call.args[0], [*terms[:place], *terms[place + 1 :]]
     return value, terms
-
-
-def is_call(value: Any, name: str) -> TypeGuard[Call]:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
 
 
 def number_of(value: Any) -> float | None:

@@ -29,7 +29,6 @@ from baton._src.passes.relax.fusion.attention_operands import (
     all_same,
     dims_of,
     is_all,
-    is_call,
     number_of,
     source,
 )
@@ -38,7 +37,7 @@ from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.info import to_info
 from baton._src.relax.literals import const
-from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, Var, VarBinding, is_call
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm

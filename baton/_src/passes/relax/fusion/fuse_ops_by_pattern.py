@@ -22,7 +22,6 @@ from baton._src.analysis.bindings import used_vars
 from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, group_name
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.known_functions import KnownFunctions
@@ -36,11 +35,11 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import with_own_symbols
 from baton._src.relax.patterns.match import Matcher
 from baton._src.relax.patterns.nodes import DFPattern
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -183,9 +182,7 @@ def _around(inner: Function) -> Function:
     call: Any = Call(local, params).with_fields(struct_info_=info)
     inner = inner.with_fields(struct_info_=local.struct_info_)
     body = SeqExpr([BindingBlock([VarBinding(local, inner), VarBinding(output, call)])], output)
-    function = Function(params, body.with_fields(struct_info_=info), info, inner.is_pure, {})
-    found: Function = substitute(function, {v: v.copy() for v in _symbols_of(function)})
-    return found
+    return with_own_symbols(Function(params, body.with_fields(struct_info_=info), info, inner.is_pure, {}))
 
 
 @dataclass(eq=False)
@@ -270,7 +267,3 @@ def _describes(pattern: DFPattern) -> bool:
     """Whether a pattern describes the structure of its expression (other patterns match inputs)."""
     name = type(pattern).__name__
     return name in ("CallPattern", "TuplePattern", "UnorderedTuplePattern", "TupleGetItemPattern")
-
-
-def _symbols_of(function: Function) -> list[TirVar]:
-    return [n for n in post_order(function, notes=True) if isinstance(n, TirVar)]

@@ -20,12 +20,13 @@ from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
-from baton._src.ir.traverse import bound_variables, post_order, rewrite, substitute
+from baton._src.ir.traverse import bound_variables, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block
 from baton._src.passes.tir.lowering.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.own_variables import mentioned_symbols
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
@@ -128,8 +129,7 @@ class _Fusion:
         seq = self.function.body
         if not isinstance(seq, SeqExpr):
             return None
-        symbols = {n for n in post_order(self.function, notes=True) if isinstance(n, TirVar)}
-        self.symbols = {v: TirVar(v.name, v.dtype) for v in symbols}
+        self.symbols = {v: TirVar(v.name, v.dtype) for v in mentioned_symbols(self.function)}
         shapes = self._parameters()
         bindings = [b for block in seq.blocks for b in block.bindings]
         if shapes is None or not bindings or not all(map(self._append, bindings)):

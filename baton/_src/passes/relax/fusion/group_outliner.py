@@ -39,6 +39,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import with_own_symbols
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
@@ -208,10 +209,7 @@ def _outlined(group: Group, inputs: Sequence[Any], outputs: Sequence[Var], symbo
         infos = [o.struct_info for o in outputs]
         result = Tuple([renamed[o] for o in outputs]).with_fields(struct_info_=TupleStructInfo(infos))
     body = SeqExpr([DataflowBlock(made)], result).with_fields(struct_info_=result.struct_info_)
-    function = Function(params, body, result.struct_info_, True, dict(group.attrs))
-    mentioned = {n for n in post_order(function, notes=True) if isinstance(n, TirVar)}
-    own_symbols: Function = substitute(function, {v: v.copy() for v in mentioned})
-    return own_symbols
+    return with_own_symbols(Function(params, body, result.struct_info_, True, dict(group.attrs)))
 
 
 def _hint(given: Any) -> str:

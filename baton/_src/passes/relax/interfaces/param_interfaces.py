@@ -151,12 +151,9 @@ class _Deduction(BindingRewriter):
         made = binding.value
         if isinstance(made, (Call, Function, If, Tuple, TupleGetItem)):
             made = self.normalized(made.with_fields(struct_info_=None))
-        if same_info(made.struct_info_, binding.var.struct_info_):
-            self.keep(VarBinding(binding.var, made, binding.span))
-            return
-        var = type(binding.var)(binding.var.name_hint, made.struct_info, binding.var.span)
+        same = same_info(made.struct_info_, binding.var.struct_info_)
+        var = binding.var if same else self.with_info(binding.var, made.struct_info)
         self.keep(VarBinding(var, made, binding.span))
-        self.replace(binding.var, var)
 
 
 def _after(made: list[VarBinding], body: Any) -> SeqExpr:

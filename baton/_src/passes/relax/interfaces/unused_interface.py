@@ -37,6 +37,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import mentioned_symbols
 from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
@@ -200,7 +201,7 @@ def _hidden(function: Function, kept: Sequence[Var]) -> list[TirVar]:
     """The shape variables of the function's own that it needs and that none of these parameters shows."""
     parts = [function.body, *(p.struct_info for p in kept)]
     parts += [] if function.ret_struct_info is None else [function.ret_struct_info]
-    needed = dict.fromkeys(n for part in parts for n in post_order(part, notes=True) if isinstance(n, TirVar))
+    needed = mentioned_symbols(parts)
     shown = {v for p in kept for v in definable_tir_vars_in_struct_info(p.struct_info)}
     own = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
     return [v for v in needed if v in own and v not in shown]

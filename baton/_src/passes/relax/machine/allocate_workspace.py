@@ -110,9 +110,8 @@ class _Handing(BindingRewriter):
         own = Var("workspace", self.workspace.struct_info)
         made = inner.without_attr(WORKSPACE_SIZE).with_fields(params=(*inner.params, own), struct_info_=None)
         made = made.with_fields(struct_info_=function_info(made))
-        var = type(binding.var)(binding.var.name_hint, made.struct_info_, binding.var.span)
+        var = self.with_info(binding.var, made.struct_info_)
         self.taking.add(var)
-        self.replace(binding.var, var)
         self.keep(VarBinding(var, made, binding.span))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:

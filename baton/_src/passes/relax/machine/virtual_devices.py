@@ -153,11 +153,7 @@ class _Annotator(BindingRewriter):
         known, device = info if info is not None else var.struct_info_, self.groups.device(var)
         if isinstance(known, TensorStructInfo) and known.vdevice is None and device is not None:
             known = known.with_fields(vdevice=device)
-        if known is var.struct_info_:
-            return var
-        made = type(var)(var.name_hint, known, var.span)
-        self.replace(var, made)
-        return made
+        return self.with_info(var, known)
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None

@@ -18,7 +18,7 @@ from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -36,6 +36,7 @@ from baton._src.relax.nodes import (
     Tuple,
     Var,
     VarBinding,
+    is_call,
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo
@@ -107,7 +108,7 @@ def _readers(bindings: Sequence[Binding]) -> dict[Var, list[Binding]]:
 def _chain(value: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
     """If `value` concatenates two tensors along axis 0: the variable of the pair, if it has one, the first tensor, and
     what this is another shape of, and so on."""
-    if not _is_op(value, "relax.concat") or value.attrs.axis != 0:
+    if not is_call(value, "relax.concat") or value.attrs.axis != 0:
         return
     parts = value.args[0]
     if isinstance(parts, Var):
@@ -117,11 +118,7 @@ def _chain(value: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
     while isinstance(seen, Var):
         yield seen
         source: Any = values.get(seen)
-        seen = source.args[0] if _is_op(source, "relax.reshape") else source
-
-
-def _is_op(value: Any, name: str) -> bool:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
+        seen = source.args[0] if is_call(source, "relax.reshape") else source
 
 
 def _passes(value: Any, own: GlobalVar, place: int, var: Var) -> bool:

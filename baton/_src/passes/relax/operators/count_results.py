@@ -73,9 +73,7 @@ class _Counter(ModuleRewriter):
         known = ShapeStructInfo([size])
         self.keep(MatchCast((DataflowVar if self.in_dataflow else Var)("sizes", known), shape, known, call.span))
         found = self.normalized(self._call(short, fill, call, filled, {}))
-        var = type(binding.var)(binding.var.name_hint, found.struct_info, binding.var.span)
-        self.keep(VarBinding(var, found, binding.span))
-        self.replace(binding.var, var)
+        self.keep(VarBinding(self.with_info(binding.var, found.struct_info), found, binding.span))
 
     def _call(self, name: str, kernel: Kernel, call: Call, out: TensorInfo, facts: dict[str, Any]) -> Call:
         function = kernel.function.with_attr("op_pattern", int(Fusion.OPAQUE))

@@ -14,11 +14,10 @@ from baton._src.passes.relax.products.folded_arithmetic import (
     FoldedArithmetic,
     info_of,
     int32,
-    is_call,
     size_of,
     tensor,
 )
-from baton._src.relax.nodes import Call, Constant, Var
+from baton._src.relax.nodes import Constant, Var, is_call
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 
@@ -49,7 +48,7 @@ class Factors:
     def find(self, expr: Any, result: str) -> Factor | None:
         """The bytes behind a factor of a product with sums or results of dtype `result`."""
         value = self._rewriter.resolved(expr)
-        if isinstance(value, Call) and is_call(value, "permute_dims"):
+        if is_call(value, "relax.permute_dims"):
             inner = self.find(value.args[0], result)
             return None if inner is None else self._permuted(inner, value.attrs.axes)
         if result == "float32":
@@ -59,13 +58,13 @@ class Factors:
         if isinstance(value, Constant):
             return _narrowed(value)
         zero = None
-        if is_call(value, "subtract"):
+        if is_call(value, "relax.subtract"):
             value, zero = self._rewriter.resolved(value.args[0]), value.args[1]
             known = self._arithmetic.constant(zero)
             zero = zero if known is None else int32(known) if known.any() else None
             if zero is not None and not self._may_use(zero):
                 return None
-        if not is_call(value, "astype") or not _is_bytes(value.args[0]) or info_of(value).dtype != "int32":
+        if not is_call(value, "relax.astype") or not _is_bytes(value.args[0]) or info_of(value).dtype != "int32":
             return None
         return self._bytes(value.args[0], zero)
 
@@ -82,7 +81,7 @@ class Factors:
         )
 
     def _dequantized(self, value: Any) -> Factor | None:
-        if not is_call(value, "dequantize") or not _is_bytes(value.args[0]):
+        if not is_call(value, "relax.dequantize") or not _is_bytes(value.args[0]):
             return None
         data, scale, zero = value.args
         rank = info_of(data).ndim
@@ -143,12 +142,12 @@ class Factors:
         if known is not None:
             return float(known.min()), float(known.max())
         value = self._rewriter.resolved(zero)
-        if is_call(value, "add") and self._arithmetic.constant(value.args[1]) is not None:
+        if is_call(value, "relax.add") and self._arithmetic.constant(value.args[1]) is not None:
             ranges = [self._range(v) for v in value.args]
             return ranges[0][0] + ranges[1][0], ranges[0][1] + ranges[1][1]
-        if is_call(value, "reshape"):
+        if is_call(value, "relax.reshape"):
             return self._range(value.args[0])
-        if is_call(value, "astype") and str(info_of(value.args[0]).dtype) in BYTES:
+        if is_call(value, "relax.astype") and str(info_of(value.args[0]).dtype) in BYTES:
             low, high = info_of(value.args[0]).dtype.int_range
             return low, high
         return -math.inf, math.inf

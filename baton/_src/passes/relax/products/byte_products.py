@@ -38,12 +38,11 @@ from baton._src.passes.relax.products.folded_arithmetic import (
     extent,
     info_of,
     int32,
-    is_call,
     size_of,
     sizes_of,
     tensor,
 )
-from baton._src.relax.nodes import Call, Function, VarBinding
+from baton._src.relax.nodes import Call, Function, VarBinding, is_call
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
@@ -52,7 +51,9 @@ from baton._src.transform.passes import FunctionPass
 R: Any = RELAX
 LONGEST = 1 << 15
 """Terms of a sum of products of centred bytes (each below 2**16) that int32 certainly holds."""
-POINTWISE = ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum", "astype")
+POINTWISE = tuple(
+    f"relax.{name}" for name in ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum", "astype")
+)
 LONGEST_EPILOGUE = 16
 """Most values before a quantisation that are inspected."""
 
@@ -78,7 +79,7 @@ class _Rewriter(LookingRewriter):
         self.factors = Factors(self, self.arithmetic)
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if is_call(value, "quantize"):
+        if is_call(value, "relax.quantize"):
             return self._requantized(value)
         if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
             return value
@@ -192,7 +193,7 @@ class _Rewriter(LookingRewriter):
             return call
         factor = (np.float32(1) / known.astype("float32")).reshape(())
         value, inner = data, self.resolved(data)
-        own = self.arithmetic.constant(inner.args[1]) if is_call(inner, "multiply") else None
+        own = self.arithmetic.constant(inner.args[1]) if is_call(inner, "relax.multiply") else None
         if own is not None and self.is_visible(inner.args[0]):
             value, factor = inner.args[0], own * factor
         real = self.emit(R.multiply(value, tensor(np.asarray(factor, "float32"))))
@@ -209,13 +210,14 @@ class _Rewriter(LookingRewriter):
                 continue
             if _is_product(value):
                 return True
-            if any(is_call(value, name) for name in POINTWISE):
+            if is_call(value, *POINTWISE):
                 pending.extend(reversed(value.args))
         return False
 
 
 def _is_product(call: Call) -> bool:
-    return is_call(call, "matmul") or (isinstance(call.attrs, ConvAttrs) and call.op.name.startswith("relax.nn.conv"))
+    is_convolution = isinstance(call.attrs, ConvAttrs) and call.op.name.startswith("relax.nn.conv")
+    return is_convolution or is_call(call, "relax.matmul")
 
 
 def _volume(weight: Any) -> int | None:

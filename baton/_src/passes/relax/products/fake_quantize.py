@@ -20,8 +20,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.ops.quant.parameters import WIDEST
 from baton._src.passes.relax.lasting_values import LookingRewriter
-from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
-from baton._src.relax.nodes import Call, Function, Var, VarBinding
+from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, size_of, tensor
+from baton._src.relax.nodes import Call, Function, Var, VarBinding, is_call
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -37,7 +37,7 @@ class FakeQuantize(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        if not any(isinstance(b, VarBinding) and is_call(b.value, "dequantize") for b in all_bindings(function)):
+        if not any(isinstance(b, VarBinding) and is_call(b.value, "relax.dequantize") for b in all_bindings(function)):
             return function
         return _Rewriter(module, count_uses(function)).function(function)
 
@@ -49,10 +49,10 @@ class _Rewriter(LookingRewriter):
         self.arithmetic = FoldedArithmetic(self)
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not is_call(value, "dequantize") or self.uses.get(value.args[0]) != 1:
+        if not is_call(value, "relax.dequantize") or self.uses.get(value.args[0]) != 1:
             return value
         bytes_ = self.resolved(value.args[0])
-        if not is_call(bytes_, "quantize") or not self.is_visible(bytes_.args[0]):
+        if not is_call(bytes_, "relax.quantize") or not self.is_visible(bytes_.args[0]):
             return value
         dtype, zero = info_of(value.args[0]).dtype, self._common_zero(bytes_, value)
         floats = {str(info_of(v).dtype) for v in (bytes_.args[0], *bytes_.args[1:2], *value.args[1:2], value)}

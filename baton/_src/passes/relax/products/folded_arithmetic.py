@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.deduce import constant_info
-from baton._src.relax.nodes import Call, Constant, ShapeExpr
+from baton._src.relax.nodes import Call, Constant, ShapeExpr, is_call
 from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -27,7 +26,7 @@ class FoldedArithmetic:
         """The number behind an operand: a constant, perhaps converted or reshaped (folding comes after this pass)."""
         steps: list[Call] = []
         value = self._rewriter.resolved(expr)
-        while is_call(value, "astype") or is_call(value, "reshape"):
+        while is_call(value, "relax.astype", "relax.reshape"):
             steps.append(value)
             value = self._rewriter.resolved(value.args[0])
         if not isinstance(value, Constant):
@@ -38,7 +37,7 @@ class FoldedArithmetic:
             sizes = sizes_of(step)
             if sizes is None:
                 return None
-            found = found.astype(info.dtype.numpy) if is_call(step, "astype") else found.reshape(sizes)
+            found = found.astype(info.dtype.numpy) if is_call(step, "relax.astype") else found.reshape(sizes)
         return found
 
     def sum(self, value: Any, axes: list[int]) -> Any:
@@ -85,11 +84,6 @@ def tensor(value: AnyArray) -> Constant:
 def int32(value: Any) -> Constant:
     """A constant of int32."""
     return tensor(np.asarray(value, "int32"))
-
-
-def is_call(value: Any, name: str) -> bool:
-    """Whether a value is a call of the operator."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == f"relax.{name}"
 
 
 def sizes_of(expr: Any) -> tuple[int, ...] | None:
