@@ -140,3 +140,18 @@ def test_lines_of_weights_in_the_second_cache(dtype: str) -> None:
         left, out = random_array((m, k), dtype, 1), np.zeros((m, n), "float32")
         assert call(library, func, left, right, out) is None
         np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-4)
+
+
+@both
+@pytest.mark.parametrize("others", [1, 2])
+@pytest.mark.parametrize("stays", [True, False], ids=["stays", "too large"])
+def test_long_sums(others: int, stays: bool, target: Target) -> None:
+    """Guards rows of a long factor: read one after the other where those they meet stay in L1, else several at once."""
+    k = target.cpu.l1_bytes // 8 // others + (-40 if stays else 1)
+    for m, n in ((others, 37), (37, others)):
+        func = product(m, n, k, True)
+        scheduled = decide(func, target)
+        in_turn = any(isinstance(s, st.For) and s.loop_var.name == "at" for s in post_order(scheduled.func.body))
+        assert scheduled.rule == "rows" if stays and m == 1 else in_turn == stays
+        right = random_array((n, k), "float32", 2).T
+        check(build(scheduled.func, HOST, checked=True), func, m, k, right, right.T.copy())

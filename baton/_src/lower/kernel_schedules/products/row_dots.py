@@ -4,10 +4,11 @@
 
 A tile is a few rows of A by a few rows of B. Each pair has a vector of partial sums along k, so each vector of A or B
 is loaded once for several multiply-adds, and nothing is packed. With one or two columns (or rows) and a long factor
-that does not fit in L1, that factor is read row by row instead, as one stream: several streams at once reach only two
-thirds of the cache's bandwidth. At the end a tree of shuffles adds up the partial sums of all pairs together: three
-instructions per result instead of eight. Used for few rows with an (n, k) B, where packing would not pay, and for few
-columns (`last_columns`), where vectors across them would be mostly empty; a (k, n) B is transposed for these first.
+that does not fit in L1, that factor is read row by row instead, as one stream, while the others stay in L1: several
+streams at once reach only two thirds of the cache's bandwidth. At the end a tree of shuffles adds up the partial sums
+of all pairs together: three instructions per result instead of eight. Used for few rows with an (n, k) B, where packing
+would not pay, and for few columns (`last_columns`), where vectors across them would be mostly empty; a (k, n) B is
+transposed for these first.
 """
 
 from __future__ import annotations
@@ -60,6 +61,10 @@ STREAMS = 8
 """Accumulators of a single row or column: enough to hide the latency of a multiply-add."""
 SHORTEST_STREAM = (64, 128)
 """Least number of terms for which the rows of a tile of one or two columns are read one after the other."""
+OTHERS_SHARE = 2
+"""One or two columns that take more than one in so many of L1's bytes do not stay there while a row streams by: they
+would be loaded from L2 for each row (8192x2x8192 20.8 ms, four rows at once 10.4; 1024x1x16384 2.8 and 1.8 ms).
+"""
 SHORT = 2
 """Sums over fewer vectors than this are not worth adding up lanes for."""
 
@@ -69,7 +74,7 @@ def suits(matrix: Product, target: Target) -> bool:
     to the rule for reductions, which has more partial sums per row.
     """
     rows = matrix.row_count
-    if rows == 1 and (matrix.columns.size is None or _is_beyond(matrix, matrix.columns, 1, target)):
+    if rows == 1 and (matrix.columns.size is None or _reads_in_turn(matrix, matrix.columns, 1, target)):
         return False
     return rows is not None and 1 <= rows <= most_rows(matrix, target)
 
@@ -138,8 +143,8 @@ def tiles_of_dots(matrix: Product, right: PrimExpr, target: Target, columns: Few
     lanes, most = shape.lanes, shape.registers // PAIRS_SHARE
     long = matrix.rows if columns is not None else matrix.columns
     across = columns.count if columns is not None else min(matrix.row_count or TALL, TALL)
-    in_turn = long if across <= len(SHORTEST_STREAM) and _is_beyond(matrix, long, across, target) else None
-    side = most // across if in_turn else min(SIDE, most // across) if across > 1 else STREAMS
+    in_turn = long if _reads_in_turn(matrix, long, across, target) else None
+    side = most // across if in_turn else min(SIDE, most // across) if across > 1 else _side_of_one(matrix, target)
 
     def of(count: int, begin: PrimExpr) -> st.Stmt:
         """`count` rows or columns of the long side, and all of the other side."""
@@ -169,11 +174,27 @@ def tiles_of_dots(matrix: Product, right: PrimExpr, target: Target, columns: Few
     return shared_panels(matrix, number, panels, nest(matrix.outer, body), work, target.num_cores)
 
 
-def _is_beyond(matrix: Product, long: Axis, across: int, target: Target) -> bool:
-    """Whether the factor along `long` exceeds the first-level cache and its rows are long enough to be read as a
-    stream.
+def _reads_in_turn(matrix: Product, long: Axis, across: int, target: Target) -> bool:
+    """Whether the factor along `long` is read as one stream: it exceeds L1, its rows are long enough for that, and the
+    few rows of the other factor stay in L1 meanwhile.
     """
-    if long.size is None or matrix.k.size is None:
+    if across > len(SHORTEST_STREAM) or long.size is None or matrix.k.size is None:
         return False
-    size = long.size * matrix.k.size * matrix.stage.buffer.dtype.itemsize
-    return size > 2 * target.cpu.l1_bytes and matrix.k.size >= SHORTEST_STREAM[across - 1]
+    row = matrix.k.size * matrix.stage.buffer.dtype.itemsize
+    return (
+        long.size * row > 2 * target.cpu.l1_bytes
+        and matrix.k.size >= SHORTEST_STREAM[across - 1]
+        and not _fills_l1(matrix, across, target)
+    )
+
+
+def _fills_l1(matrix: Product, across: int, target: Target) -> bool:
+    """Whether so many rows of the other factor leave too little of L1 to those that stream by."""
+    return across * (matrix.k.size or 0) * matrix.stage.buffer.dtype.itemsize * OTHERS_SHARE >= target.cpu.l1_bytes
+
+
+def _side_of_one(matrix: Product, target: Target) -> int:
+    """Rows of the long factor that meet a single one. Those that come from afar are fewer: rows of 2^k bytes are in the
+    same places of a cache.
+    """
+    return TALL if _fills_l1(matrix, 1, target) else STREAMS
