@@ -74,10 +74,14 @@ def test_elements_that_fill_a_part_of_a_register(dtype: str, target: Target) -> 
     """
     n, data = Var("n", "int64"), (random_array((2, 33, 37), "float32", 1) * 100).astype(DataType(dtype).numpy)
     a, three = placeholder((2, n, 37), dtype, "a"), placeholder((2, 3, n), dtype, "b")
-    turned = create_prim_func([a, compute((2, 37, n), lambda b, i, j: a[b, j, i], "t")])
+    transposed = create_prim_func([a, compute((2, 37, n), lambda b, i, j: a[b, j, i], "t")])
     beside = create_prim_func([three, compute((2, n, 3), lambda b, i, j: three[b, j, i], "t")])
     wider = create_prim_func([a, compute((2, 37, n), lambda b, i, j: a[b, j, i].astype("float32") + 1.0, "t")])
-    for func, values, result in ((turned, data, dtype), (beside, data[:, :3, :33], dtype), (wider, data, "float32")):
+    for func, values, result in (
+        (transposed, data, dtype),
+        (beside, data[:, :3, :33], dtype),
+        (wider, data, "float32"),
+    ):
         decision = decide(func, target)
         assert decision.rule == "transpose", decision.declined
         values = np.ascontiguousarray(values)

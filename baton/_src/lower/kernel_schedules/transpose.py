@@ -250,17 +250,17 @@ def _computed_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
     """One square of each load, transposed into a buffer; then the results, row by row."""
     row, lane = index_var("row"), index_var("v")
     line = tir.Ramp(i64(0), i64(1), move.lanes)
-    tiles = [local_buffer("turned", (move.lanes, move.lanes), load.buffer.dtype) for load in move.loads]
+    tiles = [local_buffer("transposed", (move.lanes, move.lanes), load.buffer.dtype) for load in move.loads]
 
     def filled(load: tir.BufferLoad, tile: Buffer) -> st.Stmt:
         return _square(move, load, top, left, lambda c, v: st.BufferStore(tile, v, (i64(c), line)))
 
-    def turned(node: Any) -> Any:
+    def transposed(node: Any) -> Any:
         pairs = zip(move.loads, tiles) if isinstance(node, tir.BufferLoad) else ()
         tile = next((tile for load, tile in pairs if _is_same(node, load)), None)
         return None if tile is None else tir.BufferLoad(tile, (row, lane))
 
-    value = rewrite(move.stage.value, turned)
+    value = rewrite(move.stage.value, transposed)
     places = {move.across: ops.add(top, row), move.along: ops.add(left, lane)}
     value = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, place) for a, place in places.items()})
     results = loop(lane, move.lanes, move.store(value, *places.values()), VECTORIZED)

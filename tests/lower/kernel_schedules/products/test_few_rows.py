@@ -1,4 +1,4 @@
-"""Few rows or columns: streams of weights with several sums, tiles for any number of rows, columns turned by squares.
+"""Few rows or columns: streams of weights with several sums, tiles for any number of rows, columns copied by squares.
 
 Schedules are those of processors whose half vectors of 512 bits cost half, or as much as whole ones; they run here.
 """
@@ -112,11 +112,11 @@ def test_long_factors_are_one_stream(sizes: tuple[int, int, int], transposed: bo
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 9, 64), (80, 10, 71), (64, 11, 300), (120, 13, 257), (40, 25, 400)])
-def test_columns_turned_by_squares(m: int, n: int, k: int) -> None:
+def test_columns_transposed_by_squares(m: int, n: int, k: int) -> None:
     """Guards squares that reach beyond the columns, and the last one, which overlaps."""
     func, right = product(m, n, k, False), random_array((k, n), "float32", 2)
     scheduled = decide(func, WHOLE).func
-    assert "turned" in scheduled.script()
+    assert "transposed" in scheduled.script()
     check(build(scheduled, HOST, checked=True), func, m, k, right, right)
 
 

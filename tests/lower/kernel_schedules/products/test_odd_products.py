@@ -71,14 +71,14 @@ def test_odd_products(sizes: tuple[int, int, int], transposed: bool, target: Tar
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "k", "turned"), [(2, 40, True), (4, 65, True), (3, 4000, False)])
-def test_batches_of_few_columns(n: int, k: int, turned: bool) -> None:
-    """Guards a batch of small factors, which are turned to lie along k; of large ones, which are not."""
+@pytest.mark.parametrize(("n", "k", "transposed"), [(2, 40, True), (4, 65, True), (3, 4000, False)])
+def test_batches_of_few_columns(n: int, k: int, transposed: bool) -> None:
+    """Guards a batch of small factors, which are transposed to lie along k; of large ones, which are not."""
     a, b, r = placeholder((2, 3, 18, k), "float32", "a"), placeholder((2, 3, k, n), "float32", "b"), reduce_axis((0, k))
     c = compute((2, 3, 18, n), lambda x, y, i, j: reduction.sum(a[x, y, i, r] * b[x, y, r, j], r), "c")
     func, target = create_prim_func([a, b, c]), Target("llvm -num-cores=2")
     scheduled = decide(func, target).func
-    assert ("turned" in scheduled.script()) is turned
+    assert ("transposed" in scheduled.script()) is transposed
     left, right = random_array((2, 3, 18, k), "float32", 1), random_array((2, 3, k, n), "float32", 2)
     out = np.zeros((2, 3, 18, n), "float32")
     assert call(build(scheduled, target, checked=True), func, left, right, out) is None

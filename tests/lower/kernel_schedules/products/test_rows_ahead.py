@@ -29,7 +29,7 @@ def every_a_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_ahead, "CACHES", 0)
 
 
-def turned(m: int | Var, n: int, k: int) -> PrimFunc:
+def transposed(m: int | Var, n: int, k: int) -> PrimFunc:
     """C[m, n] = A[k, m] B[k, n]."""
     a, b, r = placeholder((k, m), "float32", "a"), placeholder((k, n), "float32", "b"), reduce_axis((0, k), "r")
     return create_prim_func([a, b, compute((m, n), lambda i, j: reduction.sum(a[r, i] * b[r, j], r), "c")])
@@ -64,7 +64,7 @@ def test_every_line_of_the_next_rows_is_asked_for(rows: int) -> None:
 def test_the_last_tile_asks_for_nothing_outside() -> None:
     m, k = 30, 80
     assert all(element < m * k for (element,) in asked_elements(product(m, 48, k, False), 12, 24, k))
-    assert asked_elements(turned(m, 48, k), 12, 12, k) == {(term, m - 1) for term in range(k)}
+    assert asked_elements(transposed(m, 48, k), 12, 12, k) == {(term, m - 1) for term in range(k)}
 
 
 @pytest.mark.usefixtures("every_a_is_large")
@@ -86,7 +86,7 @@ def test_any_number_of_rows(sizes: tuple[int, int], packed: bool) -> None:
 @pytest.mark.parametrize("m", [13, 64, 101])
 def test_known_rows(m: int, along_rows: bool) -> None:
     n, k = 70, 90
-    func = turned(m, n, k) if along_rows else product(m, n, k, False)
+    func = transposed(m, n, k) if along_rows else product(m, n, k, False)
     left, right = random_array((m, k), "float32", 1), random_array((k, n), "float32", 2)
     given, out = np.ascontiguousarray(left.T) if along_rows else left, np.zeros((m, n), "float32")
     assert call(build(decide(func, HOST).func, HOST, checked=True), func, given, right, out) is None

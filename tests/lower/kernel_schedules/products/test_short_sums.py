@@ -53,7 +53,7 @@ def is_short(func: PrimFunc, target: Target) -> bool:
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_short_sums(target: Target, m: int, n: int, k: int, transposed: bool, symbolic: bool) -> None:
-    """Guards each row, pairs of rows and the odd one, columns beyond whole vectors, B turned; every access checked."""
+    """Guards rows, pairs of rows and the odd one, columns beyond whole vectors, both layouts; accesses are checked."""
     func = product(Var("m", "int64") if symbolic else m, n, k, transposed)
     shapes = [(m, k), (n, k) if transposed else (k, n), (n,), (m, n)]
     given = [random_array(shape, "float32", seed) for seed, shape in enumerate(shapes)]

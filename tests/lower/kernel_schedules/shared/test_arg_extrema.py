@@ -37,8 +37,8 @@ def search(rows: Any, columns: Any, axis: int, dtype: str, is_max: bool, last: b
 
 
 def wanted(x: Any, axis: int, is_max: bool, last: bool) -> Any:
-    turned = np.flip(x, axis) if last else x
-    found = (np.argmax if is_max else np.argmin)(turned, axis)
+    flipped = np.flip(x, axis) if last else x
+    found = (np.argmax if is_max else np.argmin)(flipped, axis)
     return x.shape[axis] - 1 - found if last else found
 
 

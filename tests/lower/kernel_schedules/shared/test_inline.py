@@ -38,8 +38,8 @@ def test_a_long_chain_is_one_stage() -> None:
 def test_places_go_through_all_links() -> None:
     """Guards what an inlined value's axes become: the reader's indices, folded."""
     x = placeholder((4, 6), name="x")
-    turned = compute((6, 4), lambda i, j: x[j, i])
-    flat = compute((24,), lambda n: turned[n // 4, n % 4])
+    transposed = compute((6, 4), lambda i, j: x[j, i])
+    flat = compute((24,), lambda n: transposed[n // 4, n % 4])
     (stage,) = stages_of(x, compute((12,), lambda n: flat[n + 2] * 2.0))
     (load,) = stage.loads
     found = [tuple(int(evaluate(i, {stage.spatial[0].var: n})) for i in load.indices) for n in range(12)]

@@ -203,14 +203,14 @@ def _as_product(
     def pack(panel: Buffer, start: PrimExpr, width: int) -> st.Stmt:
         return pack_lines(stage.reduce, points, data, panel, start, width, windows)
 
-    def turned(seen: Buffer) -> st.Stmt:
+    def transposed(seen: Buffer) -> st.Stmt:
         return seen_points(stage.reduce, points, data, seen)
 
     epilogue = merged.epilogue if merged is not None else None
     whole = origin or anchored
     whole = Anchored(whole.stage, whole.epilogue if merged is not None else None)
     found = Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, whole=whole)
-    return found if windows else replace(found, turned=turned)
+    return found if windows else replace(found, transposed=transposed)
 
 
 def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | None:

@@ -58,7 +58,7 @@ def cost(matrix: Product, points: int, target: Target) -> float:
 
 def most_points(matrix: Product, target: Target) -> int:
     """Up to how many points, which only a run tells or exactly as many as there are, take less time than a panel."""
-    if matrix.turned is None or matrix.k.size is None or not adds_up(matrix, target):
+    if matrix.transposed is None or matrix.k.size is None or not adds_up(matrix, target):
         return 0
     shape, known = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size
 
@@ -74,7 +74,7 @@ def most_points(matrix: Product, target: Target) -> int:
 
 def few_points(matrix: Product, most: int, target: Target) -> st.Stmt:
     """The convolution, image by image, of `most` points, or at most so many if their number is unknown."""
-    assert matrix.turned is not None
+    assert matrix.transposed is not None
     known, end = matrix.columns.size, as_int64(matrix.columns.extent)
     seen = local_buffer("seen", (most, as_int64(matrix.k.extent)), matrix.stage.buffer.dtype)
     point = ops.min(as_int64(matrix.columns.var), ops.subtract(end, i64(1)))
@@ -86,7 +86,7 @@ def few_points(matrix: Product, most: int, target: Target) -> st.Stmt:
 
     every = _known(known, tiles) if known else _unknown(end, tiles)
     own = {a.var: tir.Var(a.var.name, a.var.dtype) for a in matrix.batch}  # panels may be in the same kernel
-    body = substitute_and_fold(allocated(seen, sequence(matrix.turned(seen), every)), own)
+    body = substitute_and_fold(allocated(seen, sequence(matrix.transposed(seen), every)), own)
     return nest([Axis(own[a.var], a.extent) for a in matrix.batch], body)
 
 

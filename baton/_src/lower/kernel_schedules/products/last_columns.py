@@ -15,7 +15,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.products import Product, first_columns, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
-from baton._src.lower.kernel_schedules.products.turned_columns import turns_by_squares
+from baton._src.lower.kernel_schedules.products.transposed_columns import transposes_by_squares
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product, sequence
@@ -46,7 +46,7 @@ compute every column; if they compute the last columns in a second pass over A, 
 """
 LEAST_ROWS = 12
 """Fewer rows are not worth a second pass over A."""
-TURNED = 1 << 15
+TRANSPOSED = 1 << 15
 """Most elements of a batch of (k, n) factors that are worth transposing: they share the cache with the rows of A."""
 
 
@@ -80,7 +80,7 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * each
     if gain <= worth:
         return None
-    by_vectors = stride in range(EXCHANGED + 1) or turns_by_squares(matrix, rest, shape.lanes)
+    by_vectors = stride in range(EXCHANGED + 1) or transposes_by_squares(matrix, rest, shape.lanes)
     moving = 0 if along else TURNING if by_vectors else GATHERING
     least = max(1, ceil(moving * depth * rest / gain))
     found = LastColumns(range(size - rest, size), least if rest == size else max(least, LEAST_ROWS))
@@ -98,7 +98,7 @@ def _turns(matrix: Product, columns: int) -> bool:
     batches = constant(product([a.extent for a in matrix.batch]))
     if matrix.k.size is None or batches is None:
         return matrix.k.size is not None and not matrix.batch
-    return not matrix.batch or batches * columns * matrix.k.size <= TURNED
+    return not matrix.batch or batches * columns * matrix.k.size <= TRANSPOSED
 
 
 def _vectors(columns: int, shape: TileShape) -> float:

@@ -36,7 +36,7 @@ class Product:
     """The right factor, if it is loaded where it is needed; None if `pack` provides it."""
     pack: Callable[[Buffer, PrimExpr, int], st.Stmt] | None = None
     """Emit the packed panel of `width` columns from a given column on."""
-    turned: Callable[[Buffer], st.Stmt] | None = None
+    transposed: Callable[[Buffer], st.Stmt] | None = None
     """Emit all columns, one after the other, each along k."""
     whole: Anchored | None = None
     """The original stages of the kernel that this replaces, if they differ from `anchored`."""

@@ -22,10 +22,10 @@ from baton._src.lower.kernel_schedules.products.dot_tile import DotTile, dot_til
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.sharing import shared_panels
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.lower.kernel_schedules.products.turned_columns import (
-    turned_by_squares,
-    turned_one_by_one,
-    turns_by_squares,
+from baton._src.lower.kernel_schedules.products.transposed_columns import (
+    transposed_by_squares,
+    transposed_one_by_one,
+    transposes_by_squares,
 )
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -114,16 +114,16 @@ def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> 
     if columns is None or step(load_of(matrix.right), matrix.k) == 1:
         return tiles_of_dots(matrix, matrix.right, target, few)
     extents = {a: a.extent for a in matrix.batch} | {matrix.columns: i64(len(columns)), matrix.k: matrix.k.extent}
-    turned = local_buffer("turned", list(extents.values()), matrix.stage.buffer.dtype)
-    lanes = tile_shape(target, turned.dtype).lanes
-    by_squares = turns_by_squares(matrix, len(columns), lanes)
-    turn = (
-        turned_by_squares(matrix, turned, columns, lanes) if by_squares else turned_one_by_one(matrix, turned, columns)
-    )
+    transposed = local_buffer("transposed", list(extents.values()), matrix.stage.buffer.dtype)
+    lanes = tile_shape(target, transposed.dtype).lanes
+    if transposes_by_squares(matrix, len(columns), lanes):
+        copy = transposed_by_squares(matrix, transposed, columns, lanes)
+    else:
+        copy = transposed_one_by_one(matrix, transposed, columns)
     indices = {a: as_int64(a.var) for a in extents}
     indices[matrix.columns] = ops.subtract(indices[matrix.columns], i64(columns.start))
-    right = tir.BufferLoad(turned, tuple(indices.values()))
-    return allocated(turned, sequence(turn, tiles_of_dots(matrix, right, target, few)))
+    right = tir.BufferLoad(transposed, tuple(indices.values()))
+    return allocated(transposed, sequence(copy, tiles_of_dots(matrix, right, target, few)))
 
 
 @dataclass(frozen=True)

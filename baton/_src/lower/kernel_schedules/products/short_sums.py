@@ -71,14 +71,18 @@ def _rows(matrix: Product, target: Target) -> st.Stmt:
     load = load_of(matrix.right)
     if step(load, matrix.columns) == 1 and load.dtype == matrix.stage.buffer.dtype:
         return _sums(matrix, matrix.right, target)
-    turned = local_buffer("turned", (i64(matrix.k.size or 1), i64(matrix.columns.size or 1)), matrix.right.dtype)
+    transposed = local_buffer(
+        "transposed", (i64(matrix.k.size or 1), i64(matrix.columns.size or 1)), matrix.right.dtype
+    )
     lines = []
     for term in range(matrix.k.size or 0):
         column = index_var("column")
         element = bound(matrix.right, {matrix.k: i64(term), matrix.columns: column})
-        lines.append(loop(column, turned.shape[1], st.BufferStore(turned, element, (i64(term), column)), VECTORIZED))
-    right = tir.BufferLoad(turned, (ops.cast("int64", matrix.k.var), ops.cast("int64", matrix.columns.var)))
-    return allocated(turned, sequence(*lines, _sums(matrix, right, target)))
+        lines.append(
+            loop(column, transposed.shape[1], st.BufferStore(transposed, element, (i64(term), column)), VECTORIZED)
+        )
+    right = tir.BufferLoad(transposed, (ops.cast("int64", matrix.k.var), ops.cast("int64", matrix.columns.var)))
+    return allocated(transposed, sequence(*lines, _sums(matrix, right, target)))
 
 
 def _sums(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:

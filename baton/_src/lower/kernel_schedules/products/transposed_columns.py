@@ -22,19 +22,19 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
 
-def turned_one_by_one(matrix: Product, turned: Buffer, columns: range) -> st.Stmt:
-    """turned[batch.., column, k] = B[batch.., k, columns.start + column]."""
+def transposed_one_by_one(matrix: Product, transposed: Buffer, columns: range) -> st.Stmt:
+    """transposed[batch.., column, k] = B[batch.., k, columns.start + column]."""
     assert matrix.right is not None
     axes = (*matrix.batch, matrix.columns, matrix.k)
     fresh = {a: index_var(a.var.name) for a in axes}
     places: dict[Axis, PrimExpr] = {**fresh, matrix.columns: ops.add(fresh[matrix.columns], i64(columns.start))}
-    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, places), tuple(fresh.values()))
-    for axis, extent in reversed(list(zip(axes, turned.shape, strict=True))):
-        turn = loop(fresh[axis], extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
-    return turn
+    copy: st.Stmt = st.BufferStore(transposed, bound(matrix.right, places), tuple(fresh.values()))
+    for axis, extent in reversed(list(zip(axes, transposed.shape, strict=True))):
+        copy = loop(fresh[axis], extent, copy, VECTORIZED if axis is matrix.k else SERIAL)
+    return copy
 
 
-def turns_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
+def transposes_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
     """Whether columns of a (k, n) B are transposed by squares of registers, because they are too many to do one by
     one.
     """
@@ -44,7 +44,7 @@ def turns_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
     return plain and lanes // 2 < columns <= lanes <= depth and load.dtype.bits == 32
 
 
-def turned_by_squares(matrix: Product, turned: Buffer, columns: range, lanes: int) -> st.Stmt:
+def transposed_by_squares(matrix: Product, transposed: Buffer, columns: range, lanes: int) -> st.Stmt:
     """The same by squares of registers: rows of B, up to the last column, become columns; the last square overlaps."""
     assert matrix.right is not None
     load, depth, block = load_of(matrix.right), matrix.k.size or 0, index_var("block")
@@ -61,9 +61,9 @@ def turned_by_squares(matrix: Product, turned: Buffer, columns: range, lanes: in
     def store(number: int, vector: tir.Var) -> st.Stmt:
         if number >= len(columns):
             return st.Evaluate(tir.IntImm("int32", 0))
-        return st.BufferStore(turned, vector, (*fresh.values(), i64(number), tir.Ramp(begin, i64(1), lanes)))
+        return st.BufferStore(transposed, vector, (*fresh.values(), i64(number), tir.Ramp(begin, i64(1), lanes)))
 
-    turn = loop(block, -(-depth // lanes), square(source, store, lanes))
+    copy = loop(block, -(-depth // lanes), square(source, store, lanes))
     for axis in reversed(matrix.batch):
-        turn = loop(fresh[axis], axis.extent, turn)
-    return turn
+        copy = loop(fresh[axis], axis.extent, copy)
+    return copy
