@@ -26,24 +26,6 @@ def operand(call: OpCall[Any], index: int) -> TensorInfo:
     return call.tensor(index)
 
 
-def check_scalar(call: OpCall[Any], position: int) -> None:
-    """An operand with axes where a scalar belongs is an error."""
-    given = operand(call, position)
-    if given.ndim > 0:
-        call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(given.shape, given.ndim)}")
-
-
-def check_floats(call: OpCall[Any], *positions: int) -> None:
-    """Operands of integers or bools where floats belong are an error."""
-    for position in positions:
-        given = operand(call, position)
-        if not given.dtype.is_void and not given.dtype.is_float:
-            name = call.op.inputs[position].name
-            call.fail(
-                f"{name} must hold floating-point elements, got {given.dtype}", code="op-dtype", help="astype first"
-            )
-
-
 def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:
     """The one dtype of all operands; unknown if one is unknown and none contradict; an error if two differ."""
     known = [x.dtype for x in operands if not x.dtype.is_void]
@@ -149,23 +131,3 @@ def infer_comparison(call: OpCall[Any]) -> Info:
 def like(x: TensorInfo, dtype: DataType | None = None) -> TensorInfo:
     """The same shape and device, possibly another dtype."""
     return x if dtype is None else TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
-
-
-def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:
-    """An operand of another shape or dtype than `wanted`, as far as that is certain, is an error."""
-    check_info(call, call.op.inputs[position].name, call.tensor(position), wanted)
-
-
-def check_info(call: OpCall[Any], name: str, given: Info, wanted: Info) -> None:
-    """The same of any tensor among the operands; `name` is what errors call it."""
-    assert isinstance(given, TensorInfo)
-    assert isinstance(wanted, TensorInfo)
-    prove = DimMath(call.prover).equal
-    fits = -1 in (given.ndim, wanted.ndim) or given.ndim == wanted.ndim
-    if fits and given.shape is not None and wanted.shape is not None:
-        fits = all(prove(a, b) is not False for a, b in zip(given.shape, wanted.shape))
-    if not fits:
-        shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
-        call.fail(f"{name} has shape {shapes[0]}, the data needs {shapes[1]}")
-    if not given.dtype.is_void and not wanted.dtype.is_void and given.dtype != wanted.dtype:
-        call.fail(f"{name} is {given.dtype}, the data needs {wanted.dtype}", code="op-dtype")

@@ -17,9 +17,9 @@ from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.elementwise.special_functions import erf, softplus
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass

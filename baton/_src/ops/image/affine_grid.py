@@ -14,9 +14,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.image.resampling import weighed_in
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims, target_numbers
 

@@ -9,19 +9,21 @@ level 5.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.image.resampling import weighed_in
+from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
@@ -49,11 +51,8 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
         call.fail(f"layout {a.layout!r} or method {a.method!r} is unknown", code="op-attribute")
     if len(a.crop_size) != 2:
         call.fail(f"crop_size must be two numbers, got {a.crop_size}", code="op-attribute")
-    for t, rank, name in ((x, 4, "data"), (boxes, 2, "boxes"), (which, 1, "box_indices")):
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    if not which.dtype.is_void and not which.dtype.is_int:
-        call.fail(f"box_indices must hold integers, got {which.dtype}", code="op-dtype", help="astype first")
+    check_ranks(call, 4, 2, 1)
+    check_integers(call, 2)
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
     check_fill(call, "extrapolation_value", a.extrapolation_value, dtype)
     if x.shape is None or boxes.shape is None:
@@ -62,12 +61,16 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
         call.fail(f"boxes must have four corners each, got {show_shape(boxes.shape)}")
     if which.shape is not None and DimMath(call.prover).equal(boxes.shape[0], which.shape[0]) is False:
         call.fail(f"there are {show_shape(boxes.shape)} boxes and {show_shape(which.shape)} box_indices")
-    count, size = boxes.shape[0], a.crop_size
-    images = (x.shape[0], *(x.shape[a.layout.index(letter)] for letter in "HW"))
-    if 0 in images and isinstance(count, int) and count > 0:
-        call.fail(f"data {show_shape(x.shape)} has no elements that {count} boxes could name")
-    shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
-    return TensorInfo(shape, dtype, vdevice=x.vdevice)
+    return TensorInfo(crops_shape(call, x.shape, boxes.shape[0], a.crop_size), dtype, vdevice=x.vdevice)
+
+
+def crops_shape(call: OpCall[Any], images: Sequence[Dim], count: Dim, size: Sequence[int]) -> tuple[Dim, ...]:
+    """That of `count` parts of images, each of `size`; images without elements have no parts."""
+    batch, channels, *extents = (images[call.attrs.layout.index(letter)] for letter in "NCHW")
+    if 0 in (batch, *extents) and isinstance(count, int) and count > 0:
+        what = call.op.inputs[1].name
+        call.fail(f"data {show_shape(tuple(images))} has no elements that {count} {what} could name")
+    return (count, channels, *size) if call.attrs.layout == "NCHW" else (count, *size, channels)
 
 
 def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:

@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layout_names import layout_over
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, np_padded, padded, steps, window_extent
 from baton._src.values.dtype import VOID, DataType
@@ -49,9 +50,7 @@ def infer(call: OpCall[DilationAttrs]) -> Info:
     if _KERNELS.get(a.data_layout) != a.kernel_layout:
         message = f"layouts {a.data_layout!r} and {a.kernel_layout!r} are neither NCHW and IHW nor NHWC and HWI"
         call.fail(message, code="op-attribute")
-    for t, rank, name in ((x, 4, "data"), (w, 3, "weight")):
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 4, 3)
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
     if x.shape is None or w.shape is None:
         return TensorInfo(None, dtype, 4, x.vdevice)

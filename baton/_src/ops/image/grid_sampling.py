@@ -21,10 +21,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.image.resampling import weighed_in
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -71,9 +71,7 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     rank = len(a.layout)
     if rank == 5 and a.method == "bicubic":
         call.fail("bicubic sampling is defined for two spatial axes", code="op-attribute")
-    for name, t in (("data", x), ("grid", grid)):
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, rank, rank)
     check_floats(call, 1)
     if x.shape is None or grid.shape is None:
         return TensorInfo(None, x.dtype, rank, x.vdevice)

@@ -38,6 +38,7 @@ from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims
 from baton._src.ops.windows import SPATIAL
@@ -107,8 +108,7 @@ def infer(call: OpCall[Any]) -> Info:
     check_method(call, a)
     order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
-    if x.ndim not in (-1, order.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
+    check_layout_rank(call, 0, order, "layout")
     if a.coordinate_transformation_mode == "tf_crop_and_resize":
         check_fill(call, "extrapolation_value", a.extrapolation_value, dtype)
     if a.roi is not None and len(a.roi) != 2 * a.spatial:

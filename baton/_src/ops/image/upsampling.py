@@ -27,6 +27,7 @@ from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import known_extents
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 
@@ -87,8 +88,7 @@ def infer_upsampling(call: OpCall[Any]) -> Info:
     check_method(call, resize)
     letters = SPATIAL[resize.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
-    if x.ndim not in (-1, order.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
+    check_layout_rank(call, 0, order, "layout")
     if x.shape is None:
         return TensorInfo(None, x.dtype, order.rank, x.vdevice)
     math = DimMath(call.prover)

@@ -19,8 +19,8 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Counted, Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
-from baton._src.ops.dims import show_shape
 from baton._src.ops.index.places import count_places, fill_by_axis, fill_by_place
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
@@ -170,8 +170,7 @@ class RelayUniqueAttrs(Attrs):
 def infer_padded(call: OpCall[RelayUniqueAttrs]) -> Info:
     """Results of the operand's length, and how many elements of them count."""
     x = call.tensor(0)
-    if x.ndim not in (-1, 1):
-        call.fail(f"takes a tensor of rank 1, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 1)
     same = TensorInfo(x.shape, INT32, 1, x.vdevice)
     fields = (x, same, same, TensorInfo((1,), INT32, vdevice=x.vdevice))
     return TupleInfo((*fields, same) if call.attrs.return_counts else fields)

@@ -17,9 +17,9 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.index.take import indices_info
+from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.tir.expr import AnyDim

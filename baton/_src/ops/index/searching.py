@@ -17,6 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
@@ -156,9 +157,8 @@ SEARCHSORTED = OpDef(
 
 def infer_bucketize(call: OpCall[BucketizeAttrs]) -> Info:
     """The shape of the values."""
-    x, row = call.tensor(0), call.tensor(1)
-    if row.ndim not in (-1, 1):
-        call.fail(f"boundaries must have rank 1, got {show_shape(row.shape, row.ndim)}")
+    check_ranks(call, None, 1)
+    x = call.tensor(0)
     return TensorInfo(x.shape, _bucket_dtype(call.attrs), x.ndim, x.vdevice, x.shape_var)
 
 

@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
+from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT64, DataType
@@ -40,8 +41,7 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
     check_fill(call, "mask_value", call.attrs.mask_value, x.dtype)
     if 0 <= x.ndim < 2:
         call.fail(f"the data needs an axis of time and one of the batch, got {show_shape(x.shape, x.ndim)}")
-    if lengths.ndim not in (-1, 1):
-        call.fail(f"valid_length must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
+    check_ranks(call, None, 1)
     if x.shape is not None and lengths.shape is not None:
         batch = x.shape[1 - call.attrs.axis]
         if DimMath(call.prover).equal(batch, lengths.shape[0]) is False:
@@ -114,10 +114,8 @@ def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
         if x.shape is not None and lengths.shape is not None and len(lengths.shape) == 1:
             if call.prover.equal(x.shape[batch], lengths.shape[0]) is False:
                 call.fail(f"{lengths.shape[0]} lengths for a batch of {x.shape[batch]} sequences")
-    if lengths.ndim not in (-1, 1):
-        call.fail(f"seq_lengths must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
-    if not lengths.dtype.is_void and not lengths.dtype.is_int:
-        call.fail(f"seq_lengths must be integers, got {lengths.dtype}", code="op-dtype", help="astype first")
+    check_ranks(call, None, 1)
+    check_integers(call, 1)
     return x
 
 

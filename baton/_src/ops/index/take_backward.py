@@ -16,11 +16,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_operand
 from baton._src.ops.index.take import TakeAttrs, in_range
 from baton._src.ops.index.take import infer as infer_take
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.operand_checks import check_operand
 from baton._src.ops.precision import wide
 from baton._src.ops.row_major import element_count, split_index
 from baton._src.ops.samples import Arr, Sample

@@ -15,10 +15,10 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast_shapes
-from baton._src.ops.dims import show_shape
 from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Evaluate, Stmt
@@ -128,8 +128,7 @@ ADV_INDEX: OpDef[Any] = OpDef(
 def infer_invert(call: OpCall[Any]) -> Info:
     """The operand itself."""
     x = indices_info(call, 0)
-    if x.ndim not in (-1, 1):
-        call.fail(f"takes a tensor of rank 1, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 1)
     return x
 
 

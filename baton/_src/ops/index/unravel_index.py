@@ -17,6 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.index.take import indices_info
+from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 
@@ -24,8 +25,7 @@ from baton._src.ops.samples import Arr, Sample
 def infer(call: OpCall[Any]) -> Info:
     """A row for each axis of the shape."""
     at, shape = indices_info(call, 0), call.tensor(1)
-    if not shape.dtype.is_void and not shape.dtype.is_int:
-        call.fail(f"the shape must hold integers, got {shape.dtype}", code="op-dtype")
+    check_integers(call, 1)
     if at.shape is None or shape.shape is None:
         return TensorInfo(None, at.dtype, at.ndim + 1 if at.ndim >= 0 else -1, at.vdevice)
     if len(shape.shape) != 1:

@@ -13,9 +13,9 @@ from baton._src.ir.attrs import NoAttrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern

@@ -17,10 +17,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, same_dtype
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.fourier_sums import LONG, sums, tables
 from baton._src.ops.linear_axes import known_dims, named_dims
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm

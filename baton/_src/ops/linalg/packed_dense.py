@@ -18,6 +18,7 @@ from baton._src.ops.canonical_axes import to_canonical
 from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
@@ -44,8 +45,7 @@ def infer(call: OpCall[DensePackAttrs]) -> Info:
     """The data with units in the place of inputs."""
     x, w, order = call.tensor(0), call.tensor(1), call.attrs.order
     dtype, device = product_dtype(call, x, w, call.attrs.out_dtype), same_vdevice(call, (x, w))
-    if w.ndim not in (-1, order.rank):
-        call.fail(f"the weight has rank {w.ndim}, but its layout {order.name} has {order.rank} axes")
+    check_layout_rank(call, 1, order, "weight_layout")
     if x.ndim == 0:
         call.fail("the data must have an axis")
     if x.shape is None or w.shape is None:

@@ -18,9 +18,10 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, bsr_sample, check_sparse, csr_sample, triple
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
@@ -41,8 +42,7 @@ def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:
     """Rows by rows."""
     x, data = call.tensor(0), call.tensor(1)
     dtype, rows = same_dtype(call, (x, data)), check_sparse(call, 1)
-    if x.ndim not in (-1, 2):
-        call.fail(f"the dense operand must have rank 2, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 2)
     if x.shape is None or rows is None or data.ndim == -1 or (data.ndim == 3 and data.shape is None):
         return TensorInfo(None, dtype, 2)
     if data.ndim == 3 and data.shape is not None:
@@ -112,8 +112,7 @@ def infer_add(call: OpCall[NoAttrs]) -> Info:
     """The dense operand's type."""
     x, rows = call.tensor(0), check_sparse(call, 1, (1,))
     same_dtype(call, (x, call.tensor(1)))
-    if x.ndim not in (-1, 2):
-        call.fail(f"the dense operand must have rank 2, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 2)
     if x.shape is not None and rows is not None and DimMath(call.prover).equal(x.shape[0], rows) is False:
         call.fail(f"the dense operand has {x.shape[0]} rows, the sparse one {rows}")
     return x

@@ -20,7 +20,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath
+from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL
@@ -28,15 +29,6 @@ from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _LONG = "int64"
-
-
-def _check(call: OpCall[Any], ranks: tuple[int, ...], integers: tuple[int, ...]) -> None:
-    for position, rank in enumerate(ranks):
-        t, name = call.tensor(position), call.op.inputs[position].name
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-        if position in integers and not t.dtype.is_void and not t.dtype.is_int:
-            call.fail(f"{name} must be integers, got {t.dtype}", code="op-dtype")
 
 
 def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
@@ -51,7 +43,8 @@ def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
 
 def infer_reshape(call: OpCall[Any]) -> Info:
     """The same number of indices, of the new rank."""
-    _check(call, (2, 1, 1), (0, 1, 2))
+    check_ranks(call, 2, 1, 1)
+    check_integers(call, 0, 1, 2)
     indices, old, new = (call.tensor(n) for n in range(3))
     _check_rank(call, old)
     if new.shape == (0,):
@@ -167,7 +160,8 @@ SPARSE_RESHAPE: OpDef[Any] = OpDef(
 
 def infer_fill(call: OpCall[Any]) -> Info:
     """The number of elements, which depends on the data, is unknown."""
-    _check(call, (2, 1, 1, 0), (0, 2))
+    check_ranks(call, 2, 1, 1, 0)
+    check_integers(call, 0, 2)
     indices, values, shape, default = (call.tensor(n) for n in range(4))
     _check_rank(call, shape)
     same_dtype(call, (values, default))

@@ -15,6 +15,7 @@ import numpy as np
 from baton._src.ir.op_def import Input, OpCall
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr
 from baton._src.support.diagnostics import fail
 
@@ -30,8 +31,7 @@ def check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3))
     for t in (indices, starts):
         if t.ndim not in (-1, 1):
             call.fail(f"indices and indptr must have rank 1, got {show_shape(t.shape, t.ndim)}")
-        if not t.dtype.is_void and not t.dtype.is_int:
-            call.fail(f"indices and indptr must be integers, got {t.dtype}", code="op-dtype")
+    check_integers(call, first + 1, first + 2)
     math = DimMath(call.prover)
     if data.shape is not None and indices.shape is not None and math.equal(data.shape[0], indices.shape[0]) is False:
         call.fail(f"there are {data.shape[0]} elements, but {indices.shape[0]} indices")

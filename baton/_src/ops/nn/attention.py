@@ -18,9 +18,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, same_dtype, same_vdevice
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.softmax import softmax
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample

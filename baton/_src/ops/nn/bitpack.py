@@ -15,6 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
+from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
@@ -46,8 +47,7 @@ def word_count(call: OpCall[Any], extent: Dim, dtype: DataType) -> Dim:
 def infer_pack(call: OpCall[BitPackAttrs]) -> Info:
     """Words in the place of elements; an axis of places."""
     x, a = call.tensor(0), call.attrs
-    if not x.dtype.is_void and not x.dtype.is_int:
-        call.fail(f"takes integers, got {x.dtype}", code="op-dtype")
+    check_integers(call, 0)
     if x.ndim == -1:
         return TensorInfo(None, a.pack_type)
     if not 0 <= a.pack_axis < x.ndim or not 0 <= a.bit_axis <= x.ndim or not 1 <= a.bits <= 32:

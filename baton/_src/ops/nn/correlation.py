@@ -18,10 +18,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, same_dtype, same_vdevice
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import rounded
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, np_padded, padded
 
@@ -56,9 +57,7 @@ def infer(call: OpCall[CorrelationAttrs]) -> Info:
         call.fail("kernel_size must be odd, strides positive, max_displacement not negative", code="op-attribute")
     dtype, device = same_dtype(call, (x, y)), same_vdevice(call, (x, y))
     check_floats(call, 0, 1)
-    for t in (x, y):
-        if t.ndim not in (-1, 4):
-            call.fail(f"operands must have rank 4, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 4, 4)
     if x.shape is None:
         return TensorInfo(None, dtype, 4, device)
     math = DimMath(call.prover)

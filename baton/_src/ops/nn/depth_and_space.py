@@ -19,6 +19,7 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import named_dims
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 
@@ -73,8 +74,7 @@ def infer(call: OpCall[Any]) -> Info:
         call.fail(f"mode must be DCR or CRD, got {a.mode!r}", code="op-attribute")
     if a.block_size < 1:
         call.fail(f"block_size must be 1 or more, got {a.block_size}", code="op-attribute")
-    if x.ndim not in (-1, 4):
-        call.fail(f"the data must have rank 4, got rank {x.ndim}")
+    check_ranks(call, 4)
     if x.shape is None:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     math, b = DimMath(call.prover), a.block_size

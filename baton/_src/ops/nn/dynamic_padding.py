@@ -14,9 +14,9 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
-from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import show_shape
 from baton._src.ops.nn.padding import PadAttrs, check_mode, padded, reference
+from baton._src.ops.operand_checks import check_integers, check_scalar
 from baton._src.tir.expr import AnyDim
 
 
@@ -36,8 +36,7 @@ def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
     x, widths, a = call.tensor(0), call.tensor(1), call.attrs
     check_mode(call, a.pad_mode)
     check_scalar(call, 2)
-    if not widths.dtype.is_void and not widths.dtype.is_int:
-        call.fail(f"pad_width must hold integers, got {widths.dtype}", code="op-dtype")
+    check_integers(call, 1)
     rows = widths.shape[0] if widths.shape else None
     wrong_rows = isinstance(rows, int) and x.ndim not in (-1, rows)
     if widths.ndim not in (-1, 2) or (widths.shape and widths.shape[1:] != (2,)) or wrong_rows:

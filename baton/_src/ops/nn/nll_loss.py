@@ -16,8 +16,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, check_operand, same_dtype
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_floats, check_integers, check_operand, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
@@ -39,16 +40,14 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
     if a.reduction not in ("mean", "sum", "none"):
         call.fail(f"reduction {a.reduction!r} is not one of mean, sum, none", code="op-attribute")
     check_floats(call, 0)
-    if not t.dtype.is_void and not t.dtype.is_int:
-        call.fail(f"targets must be integers, got {t.dtype}", code="op-dtype")
+    check_integers(call, 1)
     if x.ndim == 0:
         call.fail("predictions must have a class axis, got a scalar")
     if x.ndim > 0 and t.ndim >= 0 and t.ndim != x.ndim - 1:
         call.fail(f"targets must have rank {x.ndim - 1}, got {show_shape(t.shape, t.ndim)}")
     if len(call.args) > 2:
         same_dtype(call, [x, call.tensor(2)])
-        if call.tensor(2).ndim not in (-1, 1):
-            call.fail("weights must have rank 1")
+        check_ranks(call, None, None, 1)
     math = DimMath(call.prover)
     if x.shape is not None and len(call.args) > 2 and (weights := call.tensor(2).shape) is not None:
         classes = x.shape[0] if len(x.shape) == 1 else x.shape[1]

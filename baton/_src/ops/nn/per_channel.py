@@ -18,6 +18,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 
@@ -32,8 +33,7 @@ class AxisAttrs(Attrs):
 def infer_per_channel(call: OpCall[AxisAttrs]) -> Info:
     """The data itself; the vector must have as many elements as the axis."""
     x, v = call.tensor(0), call.tensor(1)
-    if v.ndim not in (-1, 1):
-        call.fail(f"{call.op.inputs[1].name} must have rank 1, got {show_shape(v.shape, v.ndim)}")
+    check_ranks(call, None, 1)
     known = [t for t in (x, v) if not t.dtype.is_void]
     if len(known) == 2:
         same_dtype(call, known)

@@ -15,8 +15,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import kept_indices
 from baton._src.ops.samples import Arr, Sample

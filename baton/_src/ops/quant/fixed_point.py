@@ -16,6 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
 
 _FRACTION = 31
@@ -32,8 +33,7 @@ class FixedPointAttrs(Attrs):
 def infer(call: OpCall[FixedPointAttrs]) -> Info:
     """The operand's own type."""
     x, a = call.tensor(0), call.attrs
-    if not x.dtype.is_void and not x.dtype.is_int:
-        call.fail(f"takes integers, got {x.dtype}", code="op-dtype")
+    check_integers(call, 0)
     if not -_FRACTION <= a.shift < _FRACTION or not -(1 << 31) <= a.multiplier < 1 << 31:
         call.fail(f"shift {a.shift} or multiplier {a.multiplier} is out of range", code="op-attribute")
     return x

@@ -20,8 +20,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import show_shape
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail

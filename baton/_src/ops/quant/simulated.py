@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, check_scalar
+from baton._src.ops.operand_checks import check_floats, check_scalar
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType

@@ -17,9 +17,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import as_dims, show_shape
 from baton._src.ops.index.scans import scan
+from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.precision import accumulator
 from baton._src.ops.random.threefry import KEY, NO_SLOPE, key_info
 from baton._src.ops.random.threefry_bits import WORD, drawn_bits, reference_bits

@@ -14,10 +14,10 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.take import TakeAttrs
 from baton._src.ops.index.take import reference as reference_take
+from baton._src.ops.operand_checks import check_floats, check_integers, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -35,14 +35,10 @@ class MultinomialAttrs(Attrs):
 
 def infer(call: OpCall[MultinomialAttrs]) -> Info:
     """(n, 1)"""
-    for position in range(3):
-        x, name = call.tensor(position), call.op.inputs[position].name
-        if x.ndim not in (-1, 2):
-            call.fail(f"{name} must have rank 2, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 2, 2, 2)
     check_floats(call, 0, 1)
+    check_integers(call, 2)
     uniform, indices = call.tensor(1), call.tensor(2)
-    if not indices.dtype.is_void and not indices.dtype.is_int:
-        call.fail(f"sample_indices must be integers, got {indices.dtype}", code="op-dtype")
     if uniform.shape is not None and indices.shape is not None:
         if DimMath(call.prover).equal(uniform.shape[0], indices.shape[0]) is False:
             call.fail(f"{uniform.shape[0]} uniform numbers against {indices.shape[0]} sample indices")

@@ -15,9 +15,9 @@ from baton._src.ir.attrs import attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import Folds
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,

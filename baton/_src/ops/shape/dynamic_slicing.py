@@ -15,7 +15,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath
+from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.slicing import StridedSliceAttrs, cuts, python_slices
 from baton._src.tir.expr import AnyDim, IntImm
@@ -24,12 +25,8 @@ from baton._src.tir.expr import AnyDim, IntImm
 def infer_dynamic(call: OpCall[Any]) -> Info:
     """The rank; the dims too where the bounds are constants."""
     x = call.tensor(0)
-    for position in (1, 2, 3):
-        given = call.tensor(position)
-        if given.ndim not in (-1, 1):
-            call.fail(f"{call.op.inputs[position].name} must have rank 1, got {show_shape(given.shape, given.ndim)}")
-        if not given.dtype.is_void and not given.dtype.is_int:
-            call.fail(f"{call.op.inputs[position].name} must hold integers, got {given.dtype}", code="op-dtype")
+    check_ranks(call, None, 1, 1, 1)
+    check_integers(call, 1, 2, 3)
     if x.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
     known = [call.values[i] if i < len(call.values) else None for i in (1, 2, 3)]

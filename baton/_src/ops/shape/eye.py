@@ -10,8 +10,8 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.creation import LikeAttrs, no_gradient
 from baton._src.ops.shape.targets import scalar_value

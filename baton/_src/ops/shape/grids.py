@@ -13,10 +13,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar, same_dtype, same_vdevice
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
 from baton._src.ops.shape.targets import is_computed

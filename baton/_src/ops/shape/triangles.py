@@ -16,8 +16,8 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_ranks, check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
@@ -129,9 +129,8 @@ def infer_set_diag(call: OpCall[SetDiagAttrs]) -> Info:
         call.fail(f"takes matrices, got {show_shape(x.shape, x.ndim)}")
     if a.k1 > a.k2:
         call.fail(f"k1 must not be greater than k2, got {a.k1} and {a.k2}", code="op-attribute")
-    expected = x.ndim if a.k1 != a.k2 else x.ndim - 1
-    if x.ndim >= 0 and diagonal.ndim not in (-1, expected):
-        call.fail(f"the diagonals must have rank {expected}, got {show_shape(diagonal.shape, diagonal.ndim)}")
+    if x.ndim >= 0:
+        check_ranks(call, None, x.ndim if a.k1 != a.k2 else x.ndim - 1)
     if not x.dtype.is_void and not diagonal.dtype.is_void and x.dtype != diagonal.dtype:
         call.fail(f"the diagonals must have the dtype {x.dtype}, got {diagonal.dtype}", code="op-dtype")
     if x.shape is not None and diagonal.shape is not None:

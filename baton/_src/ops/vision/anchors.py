@@ -18,9 +18,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, same_dtype
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
@@ -50,8 +51,7 @@ class PriorAttrs(Attrs):
 def infer_prior(call: OpCall[PriorAttrs]) -> Info:
     """(1, boxes, 4)"""
     x, a = call.tensor(0), call.attrs
-    if x.ndim not in (-1, 4):
-        call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 4)
     check_floats(call, 0)
     if any(r <= 0 for r in a.ratios):
         call.fail(f"ratios must be positive, got {a.ratios}", code="op-attribute")
@@ -135,10 +135,7 @@ def _first_class(a: TransformAttrs) -> int:
 def infer_transform(call: OpCall[TransformAttrs]) -> Info:
     """(batch, anchors, 6) rows, and how many count."""
     x = call.tensor(0)
-    for position, (rank, name) in enumerate(((3, "cls_prob"), (2, "loc_pred"), (3, "anchor"))):
-        t = call.tensor(position)
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 3, 2, 3)
     check_floats(call, 0, 1, 2)
     same_dtype(call, [call.tensor(position) for position in range(3)])
     if len(call.attrs.variances) != 4:

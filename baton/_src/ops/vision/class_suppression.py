@@ -19,9 +19,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
 from baton._src.ops.vision.box_overlap import KeptBoxes, overlap_of_arrays, with_box
@@ -46,10 +46,7 @@ def infer(call: OpCall[AllClassAttrs]) -> Info:
     is_onnx = call.attrs.output_format == "onnx"
     if not is_onnx and call.attrs.output_format != "tensorflow":
         call.fail(f"output_format must be onnx or tensorflow, got {call.attrs.output_format!r}", code="op-attribute")
-    for position, rank in enumerate((3, 3, 0, 0, 0)):
-        t = call.tensor(position)
-        if t.ndim not in (-1, rank):
-            call.fail(f"{call.op.inputs[position].name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 3, 3, 0, 0, 0)
     check_floats(call, 0, 1)
     if scores.shape is None:
         ranks = ((2, INT64), (1, INT64)) if is_onnx else ((3, INT64), (2, scores.dtype), (1, INT64))

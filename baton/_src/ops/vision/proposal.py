@@ -21,10 +21,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, same_dtype
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, store, when
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
@@ -72,10 +73,7 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
     scores, offsets, sizes = (call.tensor(n) for n in range(3))
     dtype = same_dtype(call, (scores, offsets, sizes))
     check_floats(call, 0, 1, 2)
-    for position, rank in enumerate((4, 4, 2)):
-        t = call.tensor(position)
-        if t.ndim not in (-1, rank):
-            call.fail(f"{call.op.inputs[position].name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 4, 4, 2)
     count, extents = len(call.attrs.anchors), DimMath(call.prover)
     for t, factor in ((scores, 2), (offsets, 4)):
         if t.shape is not None and extents.equal(t.shape[1], factor * count) is False:

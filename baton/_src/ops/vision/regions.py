@@ -12,9 +12,10 @@ from typing import Any
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.image.crop_and_resize import crops_shape
 from baton._src.ops.loop_nests import let, load
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr
 from baton._src.tir.stmt import Stmt
 
@@ -37,20 +38,13 @@ def infer(call: OpCall[Any]) -> Info:
         call.fail(f"pooled_size must be two positive numbers, got {a.pooled_size}", code="op-attribute")
     if not math.isfinite(a.spatial_scale):
         call.fail(f"spatial_scale must be a finite number, got {a.spatial_scale}", code="op-attribute")
-    for t, rank, name in ((x, 4, "data"), (rois, 2, "rois")):
-        if t.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 4, 2)
     check_floats(call, 0, 1)
     if x.shape is None or rois.shape is None:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     if DimMath(call.prover).equal(rois.shape[1], 5) is False:
         call.fail(f"rois must be rows of five (image, x1, y1, x2, y2), got {show_shape(rois.shape)}")
-    count, size = rois.shape[0], a.pooled_size
-    images = (x.shape[0], *(x.shape[a.layout.index(letter)] for letter in "HW"))
-    if 0 in images and isinstance(count, int) and count > 0:
-        call.fail(f"data {show_shape(x.shape)} has no elements that {count} rois could name")
-    shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
-    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
+    return TensorInfo(crops_shape(call, x.shape, rois.shape[0], a.pooled_size), x.dtype, vdevice=x.vdevice)
 
 
 def corner(rois: Any, m: Any, column: int) -> Any:

@@ -14,6 +14,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -29,8 +30,7 @@ def infer(call: OpCall[ReorgAttrs]) -> Info:
     x, s = call.tensor(0), call.attrs.stride
     if s < 1:
         call.fail(f"stride must be positive, got {s}", code="op-attribute")
-    if x.ndim not in (-1, 4):
-        call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 4)
     if x.shape is None:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     batch, channels, *extents = x.shape

@@ -15,11 +15,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.operand_checks import check_floats, check_integers, check_ranks
 from baton._src.ops.positional import by_name
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.box_overlap import SIDES, KeptBoxes, overlap_of_arrays, with_box
@@ -28,7 +28,6 @@ from baton._src.ops.vision.valid_counts import (
     GET_VALID_COUNTS,
     as_scalar,
     check_columns,
-    check_ranks,
     sampled_boxes,
 )
 from baton._src.support.dataclass import dataclass
@@ -54,7 +53,8 @@ class SuppressionAttrs(Attrs):
 
 def infer_suppression(call: OpCall[SuppressionAttrs]) -> Info:
     """The indices and their number, or the boxes."""
-    x, a = check_ranks(call, (3, 1, 2, 0, 0)), call.attrs
+    check_ranks(call, 3, 1, 2, 0, 0)
+    x, a = call.tensor(0), call.attrs
     check_floats(call, 0)
     check_columns(call, score_index=a.score_index, id_index=max(a.id_index, 0))
     check_columns(call, 4, coord_start=a.coord_start)
@@ -68,11 +68,10 @@ def infer_suppression(call: OpCall[SuppressionAttrs]) -> Info:
 
 def _check_counts(call: OpCall[SuppressionAttrs], x: TensorInfo) -> None:
     """A count an image, an index a box, both integers."""
+    check_integers(call, 1, 2)
     math = DimMath(call.prover)
     for position in (1, 2):
         t, name = call.tensor(position), call.op.inputs[position].name
-        if not t.dtype.is_void and not t.dtype.is_int:
-            call.fail(f"{name} must hold integers, got {t.dtype}", code="op-dtype", help="astype first")
         if x.shape is not None and t.shape is not None:
             if any(math.equal(mine, its) is False for mine, its in zip(t.shape, x.shape)):
                 call.fail(f"{name} {show_shape(t.shape)} does not fit boxes {show_shape(x.shape)}")

@@ -14,9 +14,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
@@ -33,16 +33,6 @@ class ValidCountsAttrs(Attrs):
     score_index: int = attr(1, "place of the score")
 
 
-def check_ranks(call: OpCall[Any], ranks: tuple[int, ...]) -> TensorInfo:
-    """Operands must have these ranks; gives the first."""
-    for position, rank in enumerate(ranks):
-        t = call.tensor(position)
-        if t.ndim not in (-1, rank):
-            name = call.op.inputs[position].name
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    return call.tensor(0)
-
-
 def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
     """Where things stand in the rows of the first operand: `width` numbers from each place must lie in the row."""
     x, math = call.tensor(0), DimMath(call.prover)
@@ -55,7 +45,8 @@ def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
 
 def infer_counts(call: OpCall[ValidCountsAttrs]) -> Info:
     """How many count, the rows, where they stood."""
-    x = check_ranks(call, (3, 0))
+    check_ranks(call, 3, 0)
+    x = call.tensor(0)
     check_floats(call, 0)
     check_columns(call, score_index=call.attrs.score_index, id_index=max(call.attrs.id_index, 0))
     if x.shape is None:

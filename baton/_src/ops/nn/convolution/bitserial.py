@@ -25,6 +25,7 @@ from baton._src.ops.layout_names import layout_over
 from baton._src.ops.nn.bitpack import BitPackAttrs, packed_words, word_count
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import reference as reference_convolution
+from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, padded, per_axis, steps, window_extent
 from baton._src.values.dtype import DataType
@@ -81,9 +82,7 @@ def _check(call: OpCall[Any], packed_rank: int, bit_axis: int) -> None:
     places = (a.data_bits if packed_rank == 3 else a.activation_bits, a.weight_bits)
     if not all(1 <= bits <= 32 for bits in places):
         call.fail(f"data and weight have 1 to 32 places, got {places}", code="op-attribute")
-    for t in (x, w):
-        if not t.dtype.is_void and not t.dtype.is_int:
-            call.fail(f"takes integers, got {t.dtype}", code="op-dtype")
+    check_integers(call, 0, 1)
     if x.ndim not in (-1, packed_rank - 1) or w.ndim not in (-1, packed_rank - 1, packed_rank):
         call.fail(f"got {show_shape(x.shape, x.ndim)} and {show_shape(w.shape, w.ndim)}")
     if w.ndim == packed_rank and not w.dtype.is_void and w.dtype != a.pack_dtype:

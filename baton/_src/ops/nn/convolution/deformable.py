@@ -23,6 +23,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.positional import by_name
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import steps
@@ -46,10 +47,7 @@ def infer(call: OpCall[DeformableAttrs]) -> Info:
     a, x, w = call.attrs, call.tensor(0), call.tensor(2)
     if _KERNELS.get(a.data_layout) != a.kernel_layout or a.out_layout not in ("", a.data_layout):
         call.fail("layouts must be NCHW with OIHW or NHWC with HWIO", code="op-attribute")
-    for position in range(len(call.args)):
-        t = call.tensor(position)
-        if t.ndim not in (-1, 4):
-            call.fail(f"{call.op.inputs[position].name} must have rank 4, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, *[4] * len(call.args))
     plain: Info = infer_convolution(OpCall(call.op, (x, w), a, call.prover, (), call.span))
     assert isinstance(plain, TensorInfo)
     if x.shape is None or w.shape is None or plain.shape is None:

@@ -15,6 +15,7 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import product_dtype
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.windows import SPATIAL, both_sides, per_axis, steps
 from baton._src.values.dtype import VOID, DataType
 
@@ -56,7 +57,8 @@ def infer_extents(call: OpCall[Any], rule: Rule) -> Info:
     """
     a, x, w = call.attrs, call.tensor(0), call.tensor(1)
     data, kernel, out = orders(a)
-    _check_ranks(call, data, kernel)
+    check_layout_rank(call, 0, data, "data_layout")
+    check_layout_rank(call, 1, kernel, "kernel_layout")
     dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
     device = same_vdevice(call, (x, w))
     math = DimMath(call.prover)
@@ -78,17 +80,6 @@ def infer_kernel(call: OpCall[Any], channels: Callable[[DimMath, Dim], Extents])
     math = DimMath(call.prover)
     extents = dict(zip(SPATIAL[a.spatial], a.kernel_size)) | channels(math, data.canonical(math, x.shape)["C"])
     return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
-
-
-def _check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
-    """Operands must have the ranks their layouts say."""
-    for position, order in enumerate((data, kernel)):
-        x = call.tensor(position)
-        if x.ndim not in (-1, order.rank):
-            call.fail(
-                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes",
-                help=f"reshape it, or say how it lies: {('data_layout', 'kernel_layout')[position]}",
-            )
 
 
 def _kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> Extents | None:

@@ -17,9 +17,10 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.sparse import SPARSE_DENSE, SparseDenseAttrs, compute_dense, reference_dense
 from baton._src.ops.linalg.sparse_matrices import bsr_sample, triple
+from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import per_axis
 from baton._src.tir.expr import AnyDim
@@ -41,8 +42,7 @@ def infer(call: OpCall[SparseConvAttrs]) -> Info:
     x, data, a = call.tensor(0), call.tensor(1), call.attrs
     if (a.layout, a.kernel_size) not in (("NHWC", (1, 1)), ("NCHW", (1, 1)), ("NHWC", (3, 3))):
         call.fail(f"layout {a.layout} with kernel {a.kernel_size}: takes 1 x 1, or 3 x 3 for NHWC", code="op-attribute")
-    if x.ndim not in (-1, 4):
-        call.fail(f"the image must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 4)
     dtype = same_dtype(call, (x, data))
     axis = a.layout.index("C")
     columns = AnyDim() if x.shape is None else DimMath(call.prover).multiply(x.shape[axis], math.prod(a.kernel_size))

@@ -23,6 +23,7 @@ from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs
 from baton._src.ops.nn.convolution.geometry import orders
 from baton._src.ops.nn.convolution.weight_gradient_planes import compute_planes, serves_planes
 from baton._src.ops.nn.convolution.weight_gradient_products import decompose, decompose_volumes
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
@@ -37,9 +38,8 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
         call.fail("needs kernel_size", code="op-attribute")
     if not (data.is_plain and kernel.is_plain and out.is_plain):
         call.fail("takes layouts without blocks", code="op-attribute")
-    for t, order, name in ((grad, out, "grad"), (x, data, "data")):
-        if t.ndim not in (-1, order.rank):
-            call.fail(f"{name} has rank {t.ndim}, but its layout {order.name} has {order.rank} axes")
+    check_layout_rank(call, 0, out, "out_layout")
+    check_layout_rank(call, 1, data, "data_layout")
     dtype, device = product_dtype(call, grad, x, a.out_dtype), same_vdevice(call, (grad, x))
     if grad.shape is None or x.shape is None:
         return TensorInfo(None, dtype, kernel.rank, device)

@@ -20,12 +20,12 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.geometry import normalise_geometry
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
@@ -90,8 +90,7 @@ def infer_weight(call: OpCall[WeightTransformAttrs]) -> Info:
     """(n, n, O, I)"""
     w, m = call.tensor(0), call.attrs.tile_size
     check_floats(call, 0)
-    if w.ndim not in (-1, 4):
-        call.fail(f"the kernel must have rank 4, got {show_shape(w.shape, w.ndim)}")
+    check_ranks(call, 4)
     if w.shape is None:
         return TensorInfo(None, w.dtype, 4)
     o, i, rows, columns = w.shape
@@ -131,9 +130,7 @@ def infer(call: OpCall[WinogradAttrs]) -> Info:
     dtype = product_dtype(call, x, u, a.out_dtype)
     if dtype.is_int or dtype.is_bool:
         call.fail(f"multiplies by fractions, so the result cannot be {dtype}", code="op-dtype", help="use nn.conv2d")
-    for t in (x, u):
-        if t.ndim not in (-1, 4):
-            call.fail(f"data and kernel must have rank 4, got {show_shape(t.shape, t.ndim)}")
+    check_ranks(call, 4, 4)
     if x.shape is None or u.shape is None:
         return TensorInfo(None, dtype, 4)
     rows, columns, outputs, channels = u.shape

@@ -18,10 +18,11 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import check_floats, same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.nn.normalization.normalized import standardised, through_statistics
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
 from baton._src.ops.reduce.variance import centred_squares, mean_stage
@@ -48,6 +49,7 @@ def infer(call: OpCall[BatchNormAttrs]) -> Info:
     x = call.tensor(0)
     check_floats(call, 0)
     same_dtype(call, [call.tensor(i) for i in range(len(_NAMES) + 1)])
+    check_ranks(call, None, *[1] * len(_NAMES))
     math = DimMath(call.prover)
     channels = None
     if x.ndim >= 0:
@@ -55,8 +57,6 @@ def infer(call: OpCall[BatchNormAttrs]) -> Info:
         channels = None if x.shape is None else x.shape[axis]
     for position, name in enumerate(_NAMES, start=1):
         v = call.tensor(position)
-        if v.ndim not in (-1, 1):
-            call.fail(f"{name} must have rank 1, got {show_shape(v.shape, v.ndim)}")
         if v.shape is not None and channels is not None and math.equal(v.shape[0], channels) is False:
             call.fail(f"{name} has {v.shape[0]} elements, but axis {call.attrs.axis} of the data has {channels}")
     vector = TensorInfo(None if channels is None else (channels,), x.dtype, 1, x.vdevice)

@@ -16,7 +16,6 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linear_axes import named_dims
@@ -30,6 +29,7 @@ from baton._src.ops.nn.normalization.normalized import (
     standardised,
     through_statistics,
 )
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
 from baton._src.ops.reduce.variance import centred_squares, mean_stage

@@ -17,7 +17,6 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.nn.normalization.normalized import (
@@ -29,6 +28,7 @@ from baton._src.ops.nn.normalization.normalized import (
     standardised,
     through_statistics,
 )
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of, fold_compute
 from baton._src.ops.samples import Arr, Sample

@@ -15,9 +15,9 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
-from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linear_axes import named_dims
+from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample

@@ -19,7 +19,6 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_floats, check_operand
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
@@ -30,6 +29,7 @@ from baton._src.ops.nn.pooling.pooling import (
     reference_max,
 )
 from baton._src.ops.nn.pooling.pooling import infer as infer_pool
+from baton._src.ops.operand_checks import check_floats, check_operand
 from baton._src.ops.precision import accumulator, wide
 from baton._src.ops.reduce.arg_extrema import arg_reducer
 from baton._src.ops.samples import Arr, Sample

@@ -23,6 +23,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
+from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import greatest
 from baton._src.ops.samples import Arr, Sample
@@ -104,8 +105,7 @@ def pooled_info(call: OpCall[Any], extent: Callable[[DimMath, int, Dim], Dim]) -
     """
     a, x = call.attrs, call.tensor(0)
     data, out = pool_orders(a)
-    if x.ndim not in (-1, data.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
+    check_layout_rank(call, 0, data, "layout")
     if x.shape is None:
         return TensorInfo(None, x.dtype, out.rank, x.vdevice)
     math = DimMath(call.prover)

@@ -17,9 +17,9 @@ import numpy as np
 
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TupleInfo
-from baton._src.ops.broadcasting import check_info
 from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, RECURRENCE, RecurrenceAttrs
 from baton._src.ops.nn.recurrence.recurrence import infer as infer_recurrence
+from baton._src.ops.operand_checks import check_info
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.tensor import AnyArray

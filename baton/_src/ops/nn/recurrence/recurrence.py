@@ -23,9 +23,10 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
-from baton._src.ops.broadcasting import check_floats, same_dtype
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.recurrence.kernel import recurrence_kernel
+from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 
@@ -82,9 +83,7 @@ def infer(call: OpCall[RecurrenceAttrs]) -> Info:
     a = call.attrs
     _check_attributes(call)
     projected, weight, hidden = (call.tensor(i) for i in range(3))
-    for x, name, rank in ((projected, "projected", 3), (weight, "weight", 2), (hidden, "hidden", 2)):
-        if x.ndim not in (-1, rank):
-            call.fail(f"{name} must have rank {rank}, got {show_shape(x.shape, x.ndim)}")
+    check_ranks(call, 3, 2, 2)
     shared = [x for n, x in zip(a.extras, _others(call)) if n != "lengths" and isinstance(x, TensorInfo)]
     same_dtype(call, [projected, weight, hidden, *shared])
     check_floats(call, 0, 1, 2)
