@@ -56,6 +56,7 @@ def test_parameters_are_asked_for_where_they_are_needed() -> None:
     assert after["main"].attrs["num_input"] == 2
     assert names(after) == ["w_untyped", "w", "z", "y", "b_untyped", "b", "o", "p"]
     assert after["helper"] is before["helper"]
+    assert len(after.functions) == len(before.functions)  # nobody calls `main`: it is not kept
     asked: list[tuple[int, str]] = []
 
     def get(number: int, name: str) -> Any:

@@ -192,6 +192,32 @@ def test_annotations_of_parameters_change() -> None:
     assert [int(d.value) for d in after["main"].ret_struct_info.shape.values] == [7, 4]
 
 
+TUPLES = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor((2, 4), "float32"), c: R.Tensor((), "bool")):
+    n = T.int64()
+    z = R.concat((x, x), axis=0)
+    t = (y, (z, x))
+    u = t[1][1]
+    if c:
+        v = R.add(u, u)
+        o = (v, y)
+    else:
+        o = (u, y)
+    return (z, (u, o))
+"""
+
+
+@pytest.mark.parametrize("info", [TensorStructInfo([2, 4], "float32"), TensorStructInfo(None, "float32", ndim=2)])
+def test_tuples_of_what_depends_on_a_parameter_change(info: TensorStructInfo) -> None:
+    """Operands, nested fields and results said `n` still, which no parameter shows any more: an ill-formed program."""
+    before = module(TUPLES)
+    after = UpdateParamStructInfo(lambda param: info if param.name_hint == "x" else None)(before)
+    assert well_formed(after) == []
+    args = (*arrays((2, 4), (2, 4)), np.bool_(True))
+    same_values(evaluate(after, "main", *args), evaluate(before, "main", *args))
+
+
 def test_what_names_axes_or_layouts_follows() -> None:
     """Pooling, concat, softmax, reductions and padding-free attributes stay in the new layout; axes are renumbered."""
 

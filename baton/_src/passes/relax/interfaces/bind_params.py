@@ -4,7 +4,8 @@
     BindSymbolicVars({"n": 3})(module)               R.Tensor(("n", 4))  ->  R.Tensor((3, 4))
 
 Binding a parameter also fixes the shape variables that stand alone in its annotation. Whether a value fits that is as
-large as others say (`R.Tensor(("n * 2",))`) is known when these are: the function begins with a cast of it.
+large as others say (`R.Tensor(("n * 2",))`) is known when these are: the function begins with a cast of it. Calls
+of the function within the module go on passing the parameters (`calls_within`).
 Source: facts passes-vm §2.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite, substitute
+from baton._src.passes.relax.interfaces.calls_within import keep_calls_within
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.context import Context
@@ -75,7 +77,9 @@ class BindParams(Pass):
         function = module.functions[var]
         if not isinstance(function, Function):
             raise fail("pass-parameter", f"{self.func_name} is a {type(function).__name__}, not a Relax function")
-        return module.with_function(var, _renormalized(module, bind_params(function, self.params)))
+        return keep_calls_within(
+            module, module.with_function(var, _renormalized(module, bind_params(function, self.params)))
+        )
 
 
 @dataclass(frozen=True)

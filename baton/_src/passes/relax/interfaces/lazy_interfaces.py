@@ -9,7 +9,8 @@
 
 Weights that do not fit in memory together can then be loaded, transformed and stored one by one. Public functions are
 changed. `fget_param` is taken to be pure, a function that calls `fset_output` is not. Parameters used only inside a
-branch or a local function are fetched before it.
+branch or a local function are fetched before it. Calls of these functions within the module go on as they were
+(`calls_within`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from baton._src.analysis.bindings import used_vars
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
+from baton._src.passes.relax.interfaces.calls_within import keep_calls_within
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -54,6 +56,9 @@ class LazyGetInput(FunctionPass):
     """Parameters from `num_input` on (all, without that attribute) come from a function `(number, name) -> value`."""
 
     function_class = Function
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        return keep_calls_within(module, super().run(module, ctx))
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         count = int(function.attrs.get("num_input", 0))
@@ -140,6 +145,9 @@ class LazySetOutput(FunctionPass):
     """
 
     function_class = Function
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        return keep_calls_within(module, super().run(module, ctx))
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         if "global_symbol" not in function.attrs:

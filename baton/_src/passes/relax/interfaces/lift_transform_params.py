@@ -22,6 +22,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
+from baton._src.passes.relax.interfaces.calls_within import keep_calls_within
 from baton._src.passes.relax.interfaces.weight_preparation import prepare_weights
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
@@ -51,7 +52,7 @@ class LiftTransformParams(Pass):
         else:
             names = () if self.shared_transform is True else self.shared_transform
             _lift(module, _named(module, names) if names else _with_weights(module), _SUFFIX, changed)
-        return module.with_functions({**module.functions, **changed}) if changed else module
+        return keep_calls_within(module, module.with_functions({**module.functions, **changed}))
 
 
 def _with_weights(module: IRModule) -> dict[GlobalVar, Function]:

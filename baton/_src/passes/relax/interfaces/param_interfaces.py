@@ -11,7 +11,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.leaves_of_values import with_leaves
 from baton._src.relax.block_builder import BlockBuilder
@@ -131,9 +131,14 @@ class UpdateParamStructInfo(FunctionPass):
         changed = {p: Var(p.name_hint, i, p.span) for p, i in said.items() if i is not None and i is not p.struct_info_}
         if not changed:
             return function
-        found = _Deduction(module, changed).function(function)
+        found = _Deduction(module, changed).function(rewrite(function, _undeduced))
         params = tuple(changed.get(p, p) for p in function.params)
         return _normal(module, found.with_fields(params=params, ret_struct_info=None))
+
+
+def _undeduced(node: Any) -> Any:
+    """A tuple without StructInfo: those within other expressions say what their fields were, too."""
+    return node.with_fields(struct_info_=None) if isinstance(node, Tuple) else None
 
 
 class _Deduction(BindingRewriter):
