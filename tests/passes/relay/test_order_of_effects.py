@@ -141,6 +141,23 @@ def @main(%x: float32) {
   let %g = %h(@tick(%r));
   (%g(@tick(%r)), %g(@tick(%r)), %h(1f)(2f))
 }""",
+    "named, or returned, behind its first use": """
+def @main(%x: float32) {
+  let %r = ref(1f);
+  %0 = ref_read(%r);
+  %1 = @tick(%r);
+  let %f = fn(%q: ref(float32)) { %2 = ref_read(%q); let %a = %2 + @tick(%q); let %b = %a + @tick(%q); %2 };
+  let %a = maximum(%0, %x) - %1;
+  let %b = %0;
+  (%a, %b * 10f, %f(%r), %1)
+}""",
+    "a let without a use beside an effect": """
+def @main(%x: float32) {
+  let %r = ref(1f);
+  let %a = if (%x > 0f) { let %unused = %x + 1f; @tick(%r) } else { %x };
+  let %b = @tick(%r);
+  (%b, %a)
+}""",
 }
 STEPS = [
     *(T.ToANormalForm(), T.ToBasicBlockNormalForm(), T.ToGraphNormalForm(), T.EliminateCommonSubexpr()),

@@ -38,11 +38,12 @@ class DeadCodeElimination(RelayFunctionPass):
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
         found = None if self.ignore_impurity else Effects(module, creation=False)
-        return lambda function: self._rewritten(function, found.of_nodes(function) if found is not None else set())
+        return lambda function: self._rewritten(function, found)
 
-    def _rewritten(self, function: Any, effects: set[Any]) -> Any:
-        function = _drop_unused(function, effects)
-        return _inline_once(function, effects) if self.inline_once else function
+    def _rewritten(self, function: Any, found: Effects | None) -> Any:
+        for step in (_drop_unused, _inline_once) if self.inline_once else (_drop_unused,):
+            function = step(function, found.of_nodes(function) if found is not None else set())  # each makes new nodes
+        return function
 
 
 def _drop_unused(function: Any, effects: set[Any]) -> Any:

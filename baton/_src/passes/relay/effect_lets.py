@@ -27,31 +27,36 @@ def effects_in_lets(module: IRModule) -> IRModule:
     changed: dict[Any, Any] = {}
     for var, function in module.functions.items():
         if isinstance(function, Function) and not function.attrs.get("Primitive"):
-            unbound = _unbound(function, effects)
+            scopes = Scopes(function)
+            unbound = _unbound(function, effects, scopes)
             if unbound:
-                placement = LetPlacement(Scopes(function), unbound.__contains__, inside_kernels=False)
+                placement = LetPlacement(scopes, unbound.__contains__, inside_kernels=False)
                 changed[var] = placement.function(function)
     return infer_type(module.with_functions({**module.functions, **changed})) if changed else module
 
 
-def _unbound(function: Function, effects: Effects) -> set[Any]:
-    """The nodes with effects of their own, or in a branch, that no let binds and that do not end a scope."""
+def _unbound(function: Function, effects: Effects, scopes: Scopes) -> set[Any]:
+    """The nodes with effects of their own, or in a branch, that no let binds and that do not end a scope.
+
+    A node with another user, too, may be evaluated for that one first: its let, or the end of its scope, is too late.
+    """
     order = walk(function)
     has_effects = effects.of_nodes(function)
     own = {n for n in order if effects.acts(n) or (isinstance(n, (If, Match)) and n in has_effects)}
+    placed: set[Any] = set()
     for node in order:
         match node:
             case Let():
-                own.discard(node.value)
+                placed.add(node.value)
             case Function():
-                own.discard(_end(node.body))
+                placed.add(_end(node.body))
             case If():
-                own -= {_end(node.true_branch), _end(node.false_branch)}
+                placed |= {_end(node.true_branch), _end(node.false_branch)}
             case Match():
-                own -= {_end(clause.rhs) for clause in node.clauses}
+                placed |= {_end(clause.rhs) for clause in node.clauses}
             case _:
                 pass
-    return own
+    return {node for node in own if node not in placed or scopes.shared(node)}
 
 
 def _end(scope: Any) -> Any:
