@@ -12,7 +12,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
@@ -33,14 +33,18 @@ class ShapeAttrs(Attrs):
             set_attr(self, "shape", (self.shape,) if isinstance(self.shape, int) else tuple(self.shape))
 
 
+def _target(call: OpCall[Any]) -> tuple[tuple[Dim, ...] | None, TensorInfo]:
+    """The dims of the result, as far as they are known, and the result where they are not."""
+    x = call.tensor(0)
+    if call.op.name.endswith("_like"):
+        like = call.tensor(1)
+        return like.shape, TensorInfo(None, x.dtype, like.ndim, x.vdevice, like.shape_var)
+    return target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
+
+
 def infer_broadcast_to(call: OpCall[Any]) -> Info:
     """The target, if the operand broadcasts to it."""
-    x = call.tensor(0)
-    if call.op.name == "broadcast_to_like":
-        like = call.tensor(1)
-        target, unknown = like.shape, TensorInfo(None, x.dtype, like.ndim, x.vdevice, like.shape_var)
-    else:
-        target, unknown = target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
+    x, (target, unknown) = call.tensor(0), _target(call)
     if target is None:
         if x.ndim > unknown.ndim >= 0:
             call.fail(f"{show_shape(x.shape, x.ndim)} has more axes than the target, which has {unknown.ndim}")
@@ -121,12 +125,7 @@ BROADCAST_TO_LIKE = OpDef(
 
 def infer_collapse(call: OpCall[Any]) -> Info:
     """The target; the operand must be what it broadcasts to."""
-    x = call.tensor(0)
-    if call.op.name == "collapse_sum_like":
-        like = call.tensor(1)
-        target, unknown = like.shape, TensorInfo(None, x.dtype, like.ndim, x.vdevice, like.shape_var)
-    else:
-        target, unknown = target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
+    x, (target, unknown) = call.tensor(0), _target(call)
     if target is None:
         if unknown.ndim > x.ndim >= 0:
             call.fail(f"the target, which has {unknown.ndim} axes, has more than {show_shape(x.shape, x.ndim)}")

@@ -15,9 +15,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
-from baton._src.ops.dims import DimMath, as_dim, show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.slice_bounds import bounds
 from baton._src.ops.shape.slicing import (
     SLICE_BOUNDS,
     StridedSliceAttrs,
@@ -25,10 +24,10 @@ from baton._src.ops.shape.slicing import (
     cut_shape,
     cuts,
     python_slices,
+    starts_and_strides,
     to_relax,
 )
 from baton._src.support.diagnostics import fail
-from baton._src.tir.arith.analyzer import Analyzer
 
 
 @attrs
@@ -102,12 +101,7 @@ def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
 def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
     """The new value where an index lies in the cut along every axis."""
     x, v = inputs[:2]
-    given = [g for g in inputs[2:] if g is not None]
-    math = DimMath(Analyzer())
-    starts: dict[int, tuple[Any, int]] = {}
-    for c in cuts(given, a, x.ndim) or ():
-        start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
-        starts[c.axis] = (k.index(start), c.stride)
+    starts = starts_and_strides(x, [g for g in inputs[2:] if g is not None], a)
 
     def body(*indices: Any) -> Any:
         inside, source = [], []

@@ -169,15 +169,21 @@ def _check_counts(call: OpCall[StridedSliceAttrs], axes: Any, x: TensorInfo) -> 
             call.fail(f"{name} {entries} has more entries than {where}")
 
 
+def starts_and_strides(x: Any, given: Sequence[Any], a: StridedSliceAttrs) -> dict[int, tuple[Any, int]]:
+    """By axis that is cut, the index of the first element and the step to the next."""
+    math = DimMath(Analyzer())
+    found: dict[int, tuple[Any, int]] = {}
+    for c in cuts(given, a, x.ndim) or ():
+        start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
+        found[c.axis] = (k.index(start), c.stride)
+    return found
+
+
 def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
     """Element i along a cut axis is at start + i * stride."""
     x = inputs[0]
     given = [g for g in inputs[1:] if g is not None]
-    math = DimMath(Analyzer())
-    starts: dict[int, tuple[Any, int]] = {}
-    for c in cuts(given, a, x.ndim) or ():
-        start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
-        starts[c.axis] = (k.index(start), c.stride)
+    starts = starts_and_strides(x, given, a)
 
     def place(axis: int, i: Any) -> Any:
         if axis not in starts:

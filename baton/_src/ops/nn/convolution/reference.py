@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,7 @@ from baton._src.values.tensor import AnyArray
 
 def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
     """Forward convolution in any layout."""
-    data, kernel, out = orders
-    letters = SPATIAL[a.spatial]
-    dtype = result_dtype(x, a.out_dtype)
-    kept = accumulator(dtype).numpy
-    images = to_canonical(x, data, "NC" + letters).astype(kept)
-    taps = to_canonical(w, kernel, "OI" + letters).astype(kept)
+    images, taps = _canonical(x, w, a, orders, "OI")
     if depth_multiplier(a, {"O": taps.shape[0], "I": taps.shape[1]}) > 1:
         taps = taps.reshape(-1, 1, *taps.shape[2:])
     border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
@@ -31,7 +27,21 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
     result = convolve_valid(images, taps, a.strides, a.dilation, a.groups)
     if 0 in result.shape[2:]:
         raise ValueError(f"the kernel {w.shape} is larger than the padded data {images.shape}")
-    return from_canonical(result.astype(dtype.numpy), out, "NC" + letters)
+    return _laid_out(result, x, a, orders[2])
+
+
+def _canonical(
+    x: AnyArray, w: AnyArray, a: Any, orders: Sequence[AxisOrder], channels: str
+) -> tuple[AnyArray, AnyArray]:
+    """Images (N, C, spatial) and taps, `channels` first, in the dtype in which products are summed up."""
+    letters, kept = SPATIAL[a.spatial], accumulator(result_dtype(x, a.out_dtype)).numpy
+    images, taps = to_canonical(x, orders[0], "NC" + letters), to_canonical(w, orders[1], channels + letters)
+    return images.astype(kept), taps.astype(kept)
+
+
+def _laid_out(result: AnyArray, x: AnyArray, a: Any, out: AxisOrder) -> AnyArray:
+    """A result (N, C, spatial) in the dtype and layout that are asked for."""
+    return from_canonical(result.astype(result_dtype(x, a.out_dtype).numpy), out, "NC" + SPATIAL[a.spatial])
 
 
 def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any, groups: int) -> AnyArray:
@@ -60,12 +70,7 @@ def _at(tap: Any) -> Any:
 
 def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
     """The transpose of convolution: every element of the data spreads the kernel around itself."""
-    data, kernel, out = orders
-    letters = SPATIAL[a.spatial]
-    dtype = result_dtype(x, a.out_dtype)
-    kept = accumulator(dtype).numpy
-    images = to_canonical(x, data, "NC" + letters).astype(kept)
-    taps = to_canonical(w, kernel, "IO" + letters).astype(kept)
+    images, taps = _canonical(x, w, a, orders, "IO")
     count = a.spatial
     full = [
         (images.shape[2 + i] - 1) * a.strides[i] + (taps.shape[2 + i] - 1) * a.dilation[i] + 1 + a.output_padding[i]
@@ -75,7 +80,7 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
     each = taps.shape[1]
     grouped = images.reshape(n, a.groups, c // a.groups, *images.shape[2:])
     kernels = taps.reshape(a.groups, c // a.groups, *taps.shape[1:])
-    result = np.zeros((n, a.groups, each, *full), kept)
+    result = np.zeros((n, a.groups, each, *full), images.dtype)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
         view: Any = tuple(
             slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
@@ -84,4 +89,4 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
         result[(slice(None), slice(None), slice(None), *view)] += spread
     cut = [(-a.padding[i], -a.padding[i + count]) for i in range(count)]
     cropped = np_padded(result.reshape(n, a.groups * each, *full), [(0, 0), (0, 0), *cut])
-    return from_canonical(cropped.astype(dtype.numpy), out, "NC" + letters)
+    return _laid_out(cropped, x, a, orders[2])

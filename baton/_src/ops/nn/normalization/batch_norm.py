@@ -174,7 +174,7 @@ def _blend(b: Any, old: Any, new: Any, momentum: float, dtype: Any) -> Any:
 
 def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[Any]:
     """With the statistics given; when training see `_training_gradient`."""
-    x, gamma, beta, mean, var = args
+    x, gamma, _, mean, var = args
     g = b.item(grad, 0)
     info = x.struct_info
     axis = from_front(a.axis, info.ndim)
@@ -194,12 +194,9 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     to_mean = b.op("negative", b.op("sum", to_x, axis=others))
     weighted = b.op("sum", b.op("multiply", to_x, normal), axis=others)
     to_var = b.op("multiply", b.op("multiply", weighted, inverse), b.const(-0.5, info.dtype))
-    to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(gamma, 0)
-    to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(beta, 0)
     return [
         to_x,
-        to_gamma,
-        to_beta,
+        *_to_weights(b, g, normal, args, a, others),
         b.op("add", to_mean, b.item(grad, 1)),
         b.op("add", to_var, b.item(grad, 2)),
     ]
@@ -207,7 +204,7 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
 
 def _training_gradient(b: Any, args: Any, a: BatchNormAttrs, grad: Any, others: Any, spread: Any) -> list[Any]:
     """The batch's own statistics move with the data; the results keep `1 - momentum` of those given."""
-    x, gamma, beta = args[:3]
+    x, gamma = args[:2]
     dtype = x.struct_info.dtype
     g, to_means, to_vars = (b.item(grad, i) for i in range(3))
     normal, deviation = standardised(b, x, others, b.const(a.epsilon, dtype))
@@ -218,10 +215,15 @@ def _training_gradient(b: Any, args: Any, a: BatchNormAttrs, grad: Any, others: 
     by_mean, by_var = (spread(b.op("divide", b.op("multiply", v, new), count)) for v in (to_means, to_vars))
     centred = b.op("multiply", normal, deviation)
     moved = b.op("add", by_mean, b.op("multiply", b.op("add", centred, centred), by_var))
-    to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(gamma, 0)
-    to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(beta, 0)
     kept = [b.op("multiply", v, b.const(1 - a.momentum, dtype)) for v in (to_means, to_vars)]
-    return [b.op("add", to_x, moved), to_gamma, to_beta, *kept]
+    return [b.op("add", to_x, moved), *_to_weights(b, g, normal, args, a, others), *kept]
+
+
+def _to_weights(b: Any, g: Any, normal: Any, args: Any, a: BatchNormAttrs, others: Any) -> tuple[Any, Any]:
+    """The gradients of gamma and beta."""
+    to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(args[1], 0)
+    to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(args[2], 0)
+    return to_gamma, to_beta
 
 
 def samples() -> tuple[Sample, ...]:
