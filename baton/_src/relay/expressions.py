@@ -6,6 +6,7 @@ general one of `ir.traverse`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -65,6 +66,11 @@ def parts(expr: Any) -> tuple[Any, ...]:
 def walk(root: Any) -> list[Any]:
     """Every expression of the DAG once, parts before wholes, in evaluation order."""
     return post_order(root, below=parts)
+
+
+def count_uses(order: Iterable[Any]) -> dict[Any, int]:
+    """How many times each expression is a part of one of these."""
+    return Counter(part for expr in order for part in parts(expr))
 
 
 def inside_primitives(order: Iterable[Any]) -> set[Any]:

@@ -60,10 +60,9 @@ def _print(found: Report) -> None:
         column.overflow = "fold"
     for kernel in found.kernels:
         one = kernel.found
-        choices = ", ".join(f"{n}={v}" for n, v in one.record.items()) or one.note or "the rule's"
         gain = f"{one.before / one.after - 1:.1%}" if one.record else ""
         times = (f"{one.before * 1e6:.1f}", f"{one.after * 1e6:.1f}")
-        table.add_row(one.task.name, f"{kernel.share:.1%}", *times, gain, choices, str(one.trials))
+        table.add_row(one.task.name, f"{kernel.share:.1%}", *times, gain, one.choices, str(one.trials))
     whole = f"{found.before / found.after - 1:.1%}" if found.after else ""
     table.add_section()
     table.add_row("whole model", "", f"{found.before * 1e6:.1f}", f"{found.after * 1e6:.1f}", whole, "", "")

@@ -50,6 +50,11 @@ class Found:
     failures: list[str] = field(default_factory=list)
     note: str = ""
 
+    @property
+    def choices(self) -> str:
+        """What was chosen, in words."""
+        return ", ".join(f"{name}={value}" for name, value in self.record.items()) or self.note or "the rule's"
+
 
 def search(
     task: Task,

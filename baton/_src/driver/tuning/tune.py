@@ -80,9 +80,8 @@ class Report:
         lines = [f"{'kernel':<48} {'share':>6} {'before':>12} {'after':>12}  choices"]
         for kernel in self.kernels:
             found = kernel.found
-            choices = ", ".join(f"{n}={v}" for n, v in found.record.items()) or found.note or "the rule's"
             times = f"{found.before * 1e6:>9.1f} µs {found.after * 1e6:>9.1f} µs"
-            lines.append(f"{found.task.name[:48]:<48} {kernel.share:>6.1%} {times}  {choices}")
+            lines.append(f"{found.task.name[:48]:<48} {kernel.share:>6.1%} {times}  {found.choices}")
         lines.append(f"{'whole model':<48} {'':>6} {self.before * 1e6:>9.1f} µs {self.after * 1e6:>9.1f} µs")
         return "\n".join([*lines, *([f"nothing was kept: {self.undone}"] if self.undone else [])])
 

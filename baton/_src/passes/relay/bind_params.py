@@ -36,10 +36,13 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
                 raise fail("params-mismatch", message, span=param.span, help="params maps names to arrays")
             _check(param, value)
             found[param] = Constant(value)
-    if not found:
-        return func
-    rest = tuple(p for p in func.params if p not in found)
-    body, written = replace(func.body, found), (func.ret_annotation, func.type_params, func.attrs, func.span)
+    return bound(func, found) if found else func
+
+
+def bound(func: Function, values: Mapping[Any, Any]) -> Function:
+    """`func` with variables replaced by expressions; parameters among them are no parameters any more."""
+    rest = tuple(p for p in func.params if p not in values)
+    body, written = replace(func.body, values), (func.ret_annotation, func.type_params, func.attrs, func.span)
     return Function(rest, body, *written, where=func.where)
 
 

@@ -17,7 +17,7 @@ from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.type_instances import needs_its_name
-from baton._src.relay.expressions import parts, walk, with_parts, with_values
+from baton._src.relay.expressions import count_uses, parts, walk, with_parts, with_values
 from baton._src.relay.nodes import Function, Let, Var
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
@@ -65,10 +65,7 @@ def _drop_unused(function: Any, effects: set[Any]) -> Any:
 
 
 def _count(root: Any) -> dict[Any, int]:
-    uses: dict[Any, int] = {}
-    for node in walk(root):
-        for part in parts(node):
-            uses[part] = uses.get(part, 0) + 1
+    uses = count_uses(walk(root))
     for node in walk(root):  # a function that only calls itself is not used
         if isinstance(node, Let) and isinstance(node.value, Function):
             own = sum(p is node.var for inner in walk(node.value) for p in parts(inner)) if uses.get(node.var) else 0
@@ -88,10 +85,7 @@ def _uncount(root: Any, uses: dict[Any, int], dead: set[Any]) -> None:
 
 def _inline_once(function: Any, effects: set[Any]) -> Any:
     order = walk(function)
-    uses: dict[Any, int] = {}
-    for node in order:
-        for part in parts(node):
-            uses[part] = uses.get(part, 0) + 1
+    uses = count_uses(order)
     stays = _used_inside_functions(function)
     lets = [n for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in stays]
     return with_values(

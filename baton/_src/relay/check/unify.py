@@ -152,14 +152,20 @@ class Unifier:
             raise self._mismatch(left, right, str(error)) from None
         return left if shape is left.shape and dtype is left.dtype else left.with_fields(shape=shape, dtype=dtype)
 
-    def _unify_shapes(self, left: Any, right: Any) -> Any:
-        left, right = self.find(left), self.find(right)
+    def _met(self, left: Any, right: Any) -> Any:
+        """What both are if they are one thing, or one of them is a hole, which is then bound; else None."""
         if left is right:
             return left
         for one, other in ((left, right), (right, left)):
             if type(one) is IncompleteType:
                 self._bind(one, other)
                 return other
+        return None
+
+    def _unify_shapes(self, left: Any, right: Any) -> Any:
+        left, right = self.find(left), self.find(right)
+        if (found := self._met(left, right)) is not None:
+            return found
         if isinstance(left, TypeVar) or isinstance(right, TypeVar):
             raise Mismatch("a shape parameter is not a particular shape")
         if len(left) != len(right):
@@ -178,12 +184,8 @@ class Unifier:
     def unify_dims(self, left: Any, right: Any) -> Any:
         """The dim both are, or None. `?` fits every dim and stays `?` (facts: either Any gives Any)."""
         left, right = self.find(left), self.find(right)
-        if left is right:
-            return left
-        for one, other in ((left, right), (right, left)):
-            if type(one) is IncompleteType:
-                self._bind(one, other)
-                return other
+        if (found := self._met(left, right)) is not None:
+            return found
         for one in (left, right):
             if isinstance(one, AnyDim):
                 return one

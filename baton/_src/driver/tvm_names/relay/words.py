@@ -11,6 +11,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.types import TensorType, TypeKind, TypeVar
 from baton._src.ops.arguments import relay_constant
 from baton._src.ops.builders import RELAY
+from baton._src.passes.relay.bind_params import bound
 from baton._src.relay.expressions import replace
 from baton._src.relay.nodes import Constant, Function
 from baton._src.relay.stopping import InterpreterState, registered_as
@@ -34,11 +35,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     """`expr` with variables replaced by expressions; parameters of a function that are bound are no parameters."""
     wire()
-    if not isinstance(expr, Function):
-        return replace(expr, binds)
-    rest = [p for p in expr.params if p not in binds]
-    body, written = replace(expr.body, binds), (expr.ret_annotation, expr.type_params, expr.attrs, expr.span)
-    return Function(rest, body, *written, where=expr.where)
+    return bound(expr, binds) if isinstance(expr, Function) else replace(expr, binds)
 
 
 def pretty_print(obj: Any) -> str:

@@ -26,7 +26,7 @@ from baton._src.passes.relay.operators.channel_scales import (
     spread,
     weight_axes,
 )
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.expressions import count_uses, walk, with_parts
 from baton._src.relay.nodes import Call
 
 Requests = dict[Any, ScaleRequest]
@@ -54,10 +54,7 @@ def fold_backward(function: Any) -> Any:
 
 def _requests(order: list[Any]) -> Requests:
     """The expressions that can be computed scaled."""
-    uses: dict[Any, int] = {}
-    for expr in order:
-        for part in parts(expr):
-            uses[part] = uses.get(part, 0) + 1
+    uses = count_uses(order)
     requests: Requests = {}
     for expr in order:
         request = _of(expr, requests) if isinstance(expr, Call) and uses.get(expr) == 1 else None
