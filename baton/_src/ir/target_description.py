@@ -15,6 +15,7 @@ from baton._src.ir.cpu import NAMED
 from baton._src.ir.target_tags import tag_names, tagged
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,7 @@ def read_target(description: Any) -> TargetDescription:
         raise fail("target", f"a target needs a kind, {found} has none", help='{"kind": "llvm", ...}', kind=ValueError)
     name = str(found.pop("kind"))
     if name not in TARGET_KINDS:
-        near = get_close_matches(name, [*TARGET_KINDS, *NAMED], 1)
-        hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
+        hint = did_you_mean(name, [*TARGET_KINDS, *NAMED], "code is made for 'llvm', i.e. CPUs")
         if "/" in name:
             hint = f"tags are {', '.join(tag_names())}, and those of target.tag.register_tag; there are none for GPUs"
         raise fail("target-kind", f"there is no target {name!r}", help=hint, kind=ValueError)

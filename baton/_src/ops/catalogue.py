@@ -8,7 +8,6 @@ CATALOGUE.relay("nn.conv2d")   the Op that Relay calls name
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -130,6 +129,7 @@ from baton._src.ops.vision.roi_pool import ROI_POOL
 from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.suggestions import did_you_mean_words
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP)
@@ -332,8 +332,7 @@ class Catalogue:
 
 def unknown_op(name: str, known: Iterable[str], language: str = "") -> DiagnosticError:
     """The error for a name that no operator has, with the nearest ones that exist."""
-    near = difflib.get_close_matches(name, list(known), n=3)
-    wanted = f"did you mean {' or '.join(near)}?" if near else "define it with an OpDef and `CATALOGUE.with_op`"
+    wanted = did_you_mean_words(name, known, "define it with an OpDef and `CATALOGUE.with_op`")
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 

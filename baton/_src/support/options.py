@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,7 @@ class Options:
     def __getitem__(self, name: str) -> Option:
         found = self._options.get(name)
         if found is None:
-            near = get_close_matches(name, self._options, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(self._options))}"
+            hint = did_you_mean(name, self._options, f"known: {', '.join(sorted(self._options))}")
             raise fail("config-unknown", f"there is no setting {name!r}", help=hint, kind=AttributeError)
         return found
 

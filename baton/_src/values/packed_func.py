@@ -7,10 +7,10 @@ function of any tvm-ffi library (C++, Rust, ...) is called through its C ABI, te
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values import ffi
 from baton._src.values.convert import from_host, to_ffi
 
@@ -72,8 +72,7 @@ class FunctionTable:
         """The function called `name`; `DiagnosticError` (`packed-missing`) if there is none."""
         found = self.get(name)
         if found is None:
-            near = get_close_matches(name, self._functions, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"register it: baton.register_func({name!r}, function)"
+            hint = did_you_mean(name, self._functions, f"register it: baton.register_func({name!r}, function)")
             raise fail("packed-missing", f"there is no packed function {name!r}", help=hint)
         return found
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from baton._src.ir.target import Target, arch_of
 from baton._src.runtime.processor import host_flags
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError, fail
+from baton._src.support.suggestions import did_you_mean_words
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ def _check_features(flags: Sequence[str], triple: str) -> None:
     known = _listed(triple, "features")
     for name in names:
         if known and name not in known:
-            near = get_close_matches(name, sorted(known), n=3)
-            help = f"did you mean {' or '.join(near)}?" if near else "leave it out of -mattr"
+            help = did_you_mean_words(name, sorted(known), "leave it out of -mattr")
             raise fail("target-attribute", f"LLVM knows no feature {name!r} of {triple}", help=help)
 
 
@@ -83,8 +82,7 @@ def _check_processor(name: str, triple: str) -> None:
         raise fail("target-cpu", f"{name} is a CPU of {NAMED[name].arch}, and the code is for {triple}", help=help)
     known = _listed(triple, "CPUs")
     if known and name not in known:
-        near = get_close_matches(name, sorted(known), n=3)
-        help = f"did you mean {' or '.join(near)}?" if near else "leave -mcpu out for the CPU of this machine"
+        help = did_you_mean_words(name, sorted(known), "leave -mcpu out for the CPU of this machine")
         raise fail("target-cpu", f"LLVM knows no CPU {name!r} of {triple}", help=help)
 
 

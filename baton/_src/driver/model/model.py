@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,6 +28,7 @@ from baton._src.runtime.vm.packed_functions import packed_by
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.string_table import StringTable, using_strings
@@ -182,8 +182,7 @@ class Model:
         unknown = [str(n) for n in feed if n not in self._expected]
         known = f"the inputs are: {', '.join(self._names)}" if self._names else "it takes none"
         if unknown:
-            near = get_close_matches(unknown[0], self._names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else known
+            hint = did_you_mean(unknown[0], self._names, known)
             raise fail("input-unknown", f"the model has no input {unknown[0]!r}", help=hint)
         for name in self._names:
             if name not in feed:

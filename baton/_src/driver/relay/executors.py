@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import count
 from typing import Any
 
@@ -25,6 +24,7 @@ from baton._src.relay.nodes import Constant, Expr, Function, Let
 from baton._src.relay.running_values import to_value
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.tir.expr import IntImm
 from baton._src.values.convert import snapshot
 from baton._src.values.device import CPU, Device
@@ -95,9 +95,9 @@ class Executor:
         unknown = [n for n in kwargs if n not in names]
         if unknown or len(args) > len(names):
             given = f"{len(args)} given" if not unknown else f"there is no {unknown[0]!r}"
-            near = get_close_matches(unknown[0], names, n=1) if unknown else []
+            hint = did_you_mean(unknown[0], names) if unknown else None
             message = f"the function takes {len(names)} arguments ({', '.join(names)}); {given}"
-            raise fail("argument-count", message, help=f"did you mean {near[0]!r}?" if near else None)
+            raise fail("argument-count", message, help=hint)
         twice = [n for n in names[: len(args)] if n in kwargs]
         if twice:
             raise fail("argument-count", f"argument {twice[0]!r} is given twice: by position and by name")

@@ -7,13 +7,13 @@ misspelt name for a missing attribute.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 
 FLOAT, INT, STRING = 1, 2, 3
 """ONNX's numbers of the types of attributes."""
@@ -76,8 +76,7 @@ def check_attributes(domain: str, operator: str, attributes: Iterable[Any], vers
     given = {a.name: a.type for a in attributes}
     for name, kind in given.items():
         if name not in kinds:
-            near = get_close_matches(name, kinds, n=1)
-            help = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(kinds)) or 'none'}"
+            help = did_you_mean(name, kinds, f"it has {', '.join(sorted(kinds)) or 'none'}")
             raise fail("onnx-node", f"{operator} has no attribute {name!r} in opset {version}", help=help)
         if kind != kinds[name]:
             say = onnx_library().AttributeProto.AttributeType.Name

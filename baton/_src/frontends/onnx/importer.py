@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
@@ -21,6 +20,7 @@ from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings
 from baton._src.frontends.onnx.supported import all_nodes, called, check_expansion, check_supported
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values.meaning import STACK, is_map
 from baton._src.values.tensor import AnyArray
 
@@ -96,8 +96,7 @@ class Importer:
     def _output(self, name: str, scope: Mapping[str, Value]) -> Value:
         """A result of the program: for a sequence that stacks its items the stack, if the interface supports it."""
         if name not in scope:
-            near = get_close_matches(name, scope, n=1)
-            help = f"did you mean {near[0]!r}?" if near else f"the last node gives {', '.join(list(scope)[-1:])!r}"
+            help = did_you_mean(name, scope, f"the last node gives {', '.join(list(scope)[-1:])!r}")
             raise fail("onnx-graph", f"the graph's output {name!r} is computed by no node", help=help)
         value = scope[name]
         if value is NOTHING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from baton._src.frontends.onnx.supported import MAIN, FunctionKey, all_nodes, ca
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import DOMAINS
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values.dtype import INT64
 from baton._src.values.meaning import PLAIN
 
@@ -99,11 +99,10 @@ class Nodes:
     def _input(self, proto: Any, title: str, name: str, scope: dict[str, Value]) -> Value | None:
         """What a node's operand stands for, None if it is left out."""
         if name and name not in scope:
-            near = get_close_matches(name, scope, n=1)
             raise fail(
                 "onnx-graph",
                 f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines",
-                help=f"did you mean {near[0]!r}?" if near else "a node must come after those whose results it uses",
+                help=did_you_mean(name, scope, "a node must come after those whose results it uses"),
             )
         return scope[name] if name and scope[name] is not NOTHING else None
 

@@ -19,6 +19,7 @@ from baton._src.relay.text.lexer import Kind, Token
 from baton._src.relay.text.metadata_reader import MetadataSection
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
+from baton._src.support.suggestions import did_you_mean_words
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
@@ -184,7 +185,7 @@ class AttributeReader:
         for name, (_, place) in given.items():
             if not record.accepts(name):
                 listed = f"{op.name} has {', '.join(record.names) or 'no attributes'}"
-                help = self._cursor.suggest(name, record.names, listed)
+                help = did_you_mean_words(name, record.names, listed)
                 self._cursor.error(f"{op.name} has no attribute {name}", place, help)
                 return NO_ATTRS
             wanted = str(record.__annotations__.get(name, "Any"))

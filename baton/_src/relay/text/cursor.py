@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from baton._src.relay.text.lexer import Kind, Text, Token, tokenize
 from baton._src.support.diagnostics import Diagnostic
 from baton._src.support.spans import Span
@@ -95,11 +92,6 @@ class Cursor:
         token = self.token
         shown = repr(token.text) if token.kind not in (Kind.END, Kind.METADATA) else token.kind.value
         return self.fault(f"expected {wanted}, found {shown}", token)
-
-    def suggest(self, name: str, known: Iterable[str], otherwise: str) -> str:
-        """Help for a name that is not known."""
-        near = difflib.get_close_matches(name, list(known), n=3)
-        return f"did you mean {' or '.join(near)}?" if near else otherwise
 
     def skip_to_definition(self) -> None:
         """After a fault: go to the next definition, or to the end."""

@@ -38,6 +38,7 @@ from baton._src.relay.text.sequence_reader import SequenceReader
 from baton._src.relay.text.signature_reader import SignatureReader
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.spans import Span
+from baton._src.support.suggestions import did_you_mean_words
 from baton._src.support.trampoline import Task
 
 _NAME, _LOCAL, _GRAPH, _SIGN = Kind.NAME, Kind.LOCAL, Kind.GRAPH, Kind.SIGN
@@ -243,7 +244,7 @@ class ExpressionReader:
         found = self.scope.find(token.text[1:])
         if found is None:
             known = [f"%{n}" for n in self.scope.names()]
-            help = cursor.suggest(token.text, known, "declare a free variable with free_var")
+            help = did_you_mean_words(token.text, known, "declare a free variable with free_var")
             cursor.error(f"{token.text} is not bound here", cursor.span_of(token), help)
             found = Var(token.text[1:], span=cursor.span_of(token))
             self.scope.push(found)

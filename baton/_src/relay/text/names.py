@@ -12,6 +12,7 @@ from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Token
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
+from baton._src.support.suggestions import did_you_mean_words
 
 
 class OperatorNames(Protocol):
@@ -56,7 +57,7 @@ class Names:
         known = [*self.constructors, *self._catalogue.relay_names()]
         otherwise = "a local variable is written %name, a function @name; operators have to be registered"
         message = f"there is no operator or constructor {name}"
-        cursor.error(message, cursor.span_of(token), cursor.suggest(name, known, otherwise))
+        cursor.error(message, cursor.span_of(token), did_you_mean_words(name, known, otherwise))
         return Tuple((), span=cursor.span_of(token))
 
     def default_attrs(self, callee: Any) -> Any:
@@ -82,5 +83,5 @@ class Names:
         """Complain unless the relation exists."""
         if token.text not in self._relations:
             cursor = self._cursor
-            help = cursor.suggest(token.text, self._relations, f"known are {', '.join(self._relations)}")
+            help = did_you_mean_words(token.text, self._relations, f"known are {', '.join(self._relations)}")
             cursor.error(f"there is no relation {token.text}", cursor.span_of(token), help)

@@ -7,6 +7,7 @@ from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind
 from baton._src.relay.text.names import Names
 from baton._src.relay.text.type_reader import TypeReader
+from baton._src.support.suggestions import did_you_mean_words
 
 MAX_DEPTH = 200
 
@@ -76,7 +77,7 @@ class PatternReader:
         fields = self._rest() if cursor.accept("(") else ()
         found = self._names.constructors.get(token.text)
         if found is None:
-            help = cursor.suggest(token.text, self._names.constructors, f"to bind a variable, write %{token.text}")
+            help = did_you_mean_words(token.text, self._names.constructors, f"to bind a variable, write %{token.text}")
             cursor.error(f"there is no constructor {token.text}", cursor.span_of(token), help)
             return PatternWildcard()
         return PatternConstructor(found, fields)

@@ -25,6 +25,7 @@ from baton._src.ir.types import (
 from baton._src.relay.text.cursor import Cursor, SyntaxFault
 from baton._src.relay.text.lexer import Kind, Token
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.suggestions import did_you_mean_words
 from baton._src.tir.expr import Add, AnyDim, IntImm, Mul, Sub, Var, literal
 from baton._src.values.dtype import INT64, DataType
 
@@ -220,7 +221,7 @@ class TypeReader:
             cursor.error(f"{name} takes no type arguments", cursor.span_of(token), "a shape is written Tensor[(d,), t]")
             return IncompleteType()
         known = [*self.variables, *self.adts, "float32", "int32", "Tensor"]
-        help = cursor.suggest(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
+        help = did_you_mean_words(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
         cursor.error(f"there is no type {name}", cursor.span_of(token), help)
         return IncompleteType()
 

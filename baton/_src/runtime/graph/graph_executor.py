@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, repeat
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ from baton._src.runtime.value_info import FunctionValue
 from baton._src.runtime.vm.builtins.memory import copy as copied
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray, empty
 
@@ -74,8 +74,7 @@ class GraphRuntime(ModuleFace):
         if isinstance(key, str):
             if key in self.names:
                 return self.names.index(key)
-            near = get_close_matches(key, self.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else self.listed()
+            hint = did_you_mean(key, self.names, self.listed())
             raise fail("input-unknown", f"the graph has no input {key!r}", help=hint)
         if not 0 <= int(key) < len(self.names):
             raise fail(

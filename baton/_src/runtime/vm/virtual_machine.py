@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from baton._src.runtime.value_info import FunctionValue, PrimScalar, TupleValue,
 from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.runtime.vm.machine_module import MachineModule, check_present
 from baton._src.support.diagnostics import fail
+from baton._src.support.suggestions import did_you_mean
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host, snapshot
 from baton._src.values.device import CPU, Device
@@ -90,8 +90,7 @@ class VirtualMachine:
             rest = params[len(args) :]
             known = f"it has: {', '.join(params)}"
             for unknown in sorted(set(kwargs) - set(rest)):
-                near = get_close_matches(unknown, rest, n=1)
-                help = f"did you mean {near[0]!r}?" if near else known
+                help = did_you_mean(unknown, rest, known)
                 raise fail("argument-unknown", f"{name} has no (further) argument {unknown!r}", help=help)
             for param in rest:
                 if param not in kwargs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -16,6 +15,7 @@ from baton._src.ir.node import Node, set_note
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Source, Span
+from baton._src.support.suggestions import did_you_mean
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import For, MatchBufferRegion, Stmt
 from baton._src.tir.text.slips import instead_of_name
@@ -218,9 +218,7 @@ class Scope:
         if self.is_trusted and hasattr(builtins, name):
             return getattr(builtins, name)
         known = [n for frame in self.frames for n in frame]
-        near = difflib.get_close_matches(name, known, n=1)
-        help = f"did you mean {near[0]!r}?" if near else instead_of_name(name)
-        raise self.error(node, "tir-name", f"{name!r} is not defined", help)
+        raise self.error(node, "tir-name", f"{name!r} is not defined", did_you_mean(name, known, instead_of_name(name)))
 
     def _check_present(self, node: ast.Name, frame: Frame) -> None:
         """Python would give the value that was assigned last."""
