@@ -36,6 +36,17 @@ def let(name: str, value: PrimExpr, body: Callable[[Var], Stmt]) -> Stmt:
     return LetStmt(variable, value, body(variable))
 
 
+def lets(values: Sequence[tuple[str, PrimExpr]], body: Callable[..., Stmt]) -> Stmt:
+    """`body` of variables that stand for the values, in order."""
+
+    def next_one(rest: Sequence[tuple[str, PrimExpr]], seen: tuple[Var, ...]) -> Stmt:
+        if not rest:
+            return body(*seen)
+        return let(rest[0][0], rest[0][1], lambda v: next_one(rest[1:], (*seen, v)))
+
+    return next_one(values, ())
+
+
 def local(name: str, shape: Sequence[Any], dtype: object, body: Callable[[Buffer], Stmt]) -> Stmt:
     """`body(b)` with memory of its own for the buffer `b`; a few elements at known places become registers."""
     buffer = decl_buffer([k.index(dim) for dim in shape], dtype, name, scope="local")

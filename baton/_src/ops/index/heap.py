@@ -6,24 +6,32 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, store
+from baton._src.ops.loop_nests import both, let, lets, load, loop, store
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt, While
+
+Element = tuple[Any, ...]
+"""One value, or several that stay together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heap:
     """Elements (positions, say) of which each belongs at least as near to the root as its children."""
 
-    at: Callable[[Any], Any]
+    at: Callable[[Any], Element]
     """The element at a node."""
-    put: Callable[[Any, Any], Stmt]
+    put: Callable[[Any, Element], Stmt]
     """Store an element at a node."""
-    is_above: Callable[[Any, Any], Any]
+    is_above: Callable[[Element, Element], Any]
     """Whether the first of two elements belongs nearer to the root."""
     cursor: tuple[Any, Any]
     """A buffer of int64, and the place in it where the node that sinks is kept."""
+
+    def arrange(self, size: Any) -> Stmt:
+        """Make any elements a heap, from its last inner node up to the root."""
+        inner = size // k.index(2)
+        return loop(inner, lambda n: self.sink(inner - k.index(1) - n, size), "h")
 
     def sink(self, start: Any, size: Any) -> Stmt:
         """Let the element at a node sink to where it belongs, among `size` nodes.
@@ -31,7 +39,8 @@ class Heap:
         Down to a leaf first, always where the upper child was, then up again: the way back is short, since elements
         that sink come from the leaves, and no step down is a branch that the processor has to guess.
         """
-        return let("sunk", self.at(start), lambda sunk: both(self._down(start, size), self._up(start, sunk)))
+        parts = [("sunk", part) for part in self.at(start)]
+        return lets(parts, lambda *sunk: both(self._down(start, size), self._up(start, sunk)))
 
     @property
     def _node(self) -> Any:
@@ -54,7 +63,7 @@ class Heap:
 
         return both(self._go_to(start), While(tir.LT(left, size), let("left", left, step)))
 
-    def _up(self, start: Any, element: Any) -> Stmt:
+    def _up(self, start: Any, element: Element) -> Stmt:
         """Move elements down, from the cursor on, that do not belong above `element`, and put it where they end."""
         parent = k.maximum(self._node - k.index(1), k.index(0)) // k.index(2)
         rises = tir.And(self._node > start, self.is_above(element, self.at(parent)))

@@ -22,9 +22,6 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.values.dtype import DataType
 
-FEW = 2
-"""A row of at least this many times the elements that are requested is not sorted as a whole."""
-
 
 @attrs
 class TopKAttrs(Attrs):
@@ -93,11 +90,11 @@ def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
 
 
 def _positions(x: k.Tensor, axis: int, a: TopKAttrs) -> k.Tensor:
-    """The positions in sorted order: all of them, or the first ones if those are few."""
+    """The positions in sorted order: all of them, or the first ones."""
     extent = x.shape[axis]
-    if isinstance(extent, k.tir.IntImm) and 1 <= a.k <= extent.value // FEW:
-        return best_first(x, axis, a.k, _largest(a))
-    return order(x, axis, _largest(a))
+    if a.k < 1 or (isinstance(extent, k.tir.IntImm) and a.k >= extent.value):
+        return order(x, axis, _largest(a))
+    return best_first(x, axis, a.k, _largest(a))
 
 
 def reference_topk(inputs: Any, a: TopKAttrs) -> Any:

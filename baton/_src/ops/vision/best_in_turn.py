@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.index.heap import Heap
-from baton._src.ops.loop_nests import both, let, load, loop, store
+from baton._src.ops.index.heap import Element, Heap
+from baton._src.ops.loop_nests import both, let, load, store
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
 
 COUNTERS = 2
 """Elements of the int64 buffer that a heap counts in."""
-_ZERO, _ONE, _TWO = k.index(0), k.index(1), k.index(2)
+_ZERO, _ONE = k.index(0), k.index(1)
 _SIZE, _NODE = _ZERO, _ONE
 
 
@@ -42,7 +42,7 @@ class BestInTurn:
 
     def arrange(self) -> Stmt:
         """Make the positions a heap, from its last inner node up to the root."""
-        return let("inner", self._size // _TWO, lambda n: loop(n, lambda i: self._sink(n - _ONE - i), "h"))
+        return let("size", self._size, self._heap.arrange)
 
     def is_any(self) -> Any:
         """Whether candidates are left."""
@@ -62,16 +62,19 @@ class BestInTurn:
     def _size(self) -> Any:
         return load(self.counters, _SIZE)
 
-    def _sink(self, start: Any) -> Stmt:
-        """Let the position at a node sink to where it belongs."""
-        heap = Heap(
-            lambda node: load(self.places, node),
-            lambda node, position: store(self.places, [node], position),
+    @property
+    def _heap(self) -> Heap:
+        return Heap(
+            lambda node: (load(self.places, node),),
+            lambda node, position: store(self.places, [node], *position),
             self._is_better,
             (self.counters, _NODE),
         )
-        return heap.sink(start, self._size)
 
-    def _is_better(self, one: Any, other: Any) -> Any:
-        mine, its = self.key(one), self.key(other)
-        return tir.Or(mine > its, tir.And(tir.EQ(mine, its), one < other))
+    def _sink(self, start: Any) -> Stmt:
+        """Let the position at a node sink to where it belongs."""
+        return self._heap.sink(start, self._size)
+
+    def _is_better(self, one: Element, other: Element) -> Any:
+        mine, its = self.key(*one), self.key(*other)
+        return tir.Or(mine > its, tir.And(tir.EQ(mine, its), one[0] < other[0]))

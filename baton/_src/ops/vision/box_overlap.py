@@ -12,8 +12,7 @@ import numpy as np
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.any_lane import LANES, any_lane
-from baton._src.ops.loop_nests import both, load, store, when
-from baton._src.ops.vision.regions import lets
+from baton._src.ops.loop_nests import both, lets, load, store, when
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.stmt import Stmt, While
 

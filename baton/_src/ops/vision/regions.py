@@ -6,7 +6,6 @@ data, rois (m, 5): index of the image, x1, y1, x2, y2 in pixels of the input -> 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.op_def import OpCall
@@ -14,10 +13,9 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.image.crop_and_resize import crops_shape
-from baton._src.ops.loop_nests import let, load
+from baton._src.ops.loop_nests import load
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr
-from baton._src.tir.stmt import Stmt
 
 REAL = "float32"
 """What coordinates are computed in."""
@@ -50,17 +48,6 @@ def infer(call: OpCall[Any]) -> Info:
 def corner(rois: Any, m: Any, column: int) -> Any:
     """A coordinate of box `m`."""
     return k.cast(REAL, load(rois, m, k.index(column)))
-
-
-def lets(values: list[tuple[str, Any]], body: Callable[..., Stmt]) -> Stmt:
-    """`body` of variables that stand for the values, in order."""
-
-    def next_one(rest: list[tuple[str, Any]], seen: list[Any]) -> Stmt:
-        if not rest:
-            return body(*seen)
-        return let(rest[0][0], rest[0][1], lambda v: next_one(rest[1:], [*seen, v]))
-
-    return next_one(values, [])
 
 
 ROIS = Arr((4, 5), values=((1, 1, 2, 9, 8), (0, 0, 0, 3, 3), (1, -3, 4, 30, 5.5), (0, 6, 7, 2, 1)))

@@ -21,10 +21,10 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
-from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
+from baton._src.ops.loop_nests import both, let, lets, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vector_loops import over_rows
-from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
+from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import For, ForKind, Stmt

@@ -17,9 +17,9 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
-from baton._src.ops.loop_nests import both, load, loop, loops, store, when
+from baton._src.ops.loop_nests import both, lets, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
+from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT64

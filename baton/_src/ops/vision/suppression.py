@@ -18,12 +18,11 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.loop_nests import both, let, lets, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats, check_integers, check_ranks
 from baton._src.ops.positional import by_name
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.box_overlap import SIDES, KeptBoxes, overlap_of_arrays, with_box
-from baton._src.ops.vision.regions import lets
 from baton._src.ops.vision.valid_counts import (
     GET_VALID_COUNTS,
     as_scalar,
@@ -85,9 +84,9 @@ def _best_first(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
         return k.select(j < k.cast("int64", count(b)), k.const(0, x.dtype) - x(b, j, score), nan)
 
     keys = k.compute(x.shape[:2], key, "keys")
-    if a.top_k > 0 and isinstance(x.shape[1], k.tir.IntImm) and a.top_k < x.shape[1].value:
-        return best_first(keys, 1, a.top_k, False)
-    return order(keys, 1, False)
+    if a.top_k < 1:
+        return order(keys, 1, False)
+    return best_first(keys, 1, k.minimum(k.index(a.top_k), k.index(x.shape[1])), False)
 
 
 @dataclass(frozen=True, slots=True)
