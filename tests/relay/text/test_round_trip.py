@@ -93,6 +93,19 @@ def test_what_a_block_names_is_read_after_it() -> None:
 
 @pytest.mark.rule("RELAY-TEXT-11")
 @pytest.mark.rule("RELAY-TEXT-7")
+def test_what_a_block_within_a_block_names_is_read_after_both() -> None:
+    """`%1` is first read, and so written, inside `%2`, which has to come before what `%3` reads first."""
+    text = """
+def @main(%x: float32) {
+  %1 = (let %u = 1f; %0 = exp(%x); %0 - %0 * %u);
+  %2 = (let %w = %1; tanh(%w));
+  %3 = (let %v = %0 + 2f; %v + %2);
+  (%1, %2, %3)
+}"""
+    module = infer_type(read_module(text))
+    assert_structural_equal(module, infer_type(parse(astext(module), CATALOGUE)))
+
+
 def test_constants_print_inline_or_as_metadata() -> None:
     assert astext(Constant(array(np.float32(1)))) == '#[version = "0.0.5"]\n1f'
     big = Constant(array(np.arange(6, dtype="float32").reshape(2, 3)))

@@ -120,9 +120,7 @@ class ExpressionPrinter:
         """What `node` is read as; it gets its number where it is first read, a free variable its declaration."""
         number = self._numbers.get(node)
         if number is not None:
-            owner = self._closed.owner(number)
-            if owner in self._pending:
-                self._operand(owner, lines)
+            self._write_owner(number, lines)
             return self._texts[node]
         text = self._pending.pop(node, None)
         if text is not None:
@@ -135,6 +133,17 @@ class ExpressionPrinter:
             self._free.discard(node)
             lines.append(f"free_var {self._binding(node)};")
         return self._texts[node]
+
+    def _write_owner(self, number: int, lines: list[str]) -> None:
+        """The expression in whose block a name was given has to come first; if it was written inside a block itself,
+        the owner of that one, and so on."""
+        found: int | None = number
+        while found is not None:
+            owner = self._closed.owner(found)
+            if owner in self._pending:
+                self._operand(owner, lines)
+                return
+            found = self._numbers.get(owner)
 
     def _below(self, node: Any) -> tuple[Any, ...]:
         """What has to be printed before `node`: not what opens a scope of its own."""
