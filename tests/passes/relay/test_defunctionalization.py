@@ -138,6 +138,15 @@ def test_a_polymorphic_literal_that_a_graph_shares() -> None:
     assert is_first_order(after)
 
 
+def test_type_variables_that_two_functions_share_make_no_recursion() -> None:
+    """ToCPS gives a function's twin its type parameters: types seemed to grow from the one to the other and back."""
+    before = read_module("""
+def @id[A](%x: A) -> A { %x }
+def @main(%x: float32) { let %f = @id(fn (%y: float32) { %y + 1f }); let %g = @id((%x, %f)); (%g.1)(%g.0) }""")
+    after = Defunctionalize()(ToCPS()(before))
+    assert value(after, 1.5) == value(before, 1.5) == 2.5
+
+
 def test_data_that_holds_ever_larger_types_is_refused() -> None:
     text = """
 type Nest[A] { Deeper(fn() -> Nest[(A, A)]), End(A) }

@@ -22,32 +22,44 @@ from baton._src.relay.nodes import Call, Function, Let
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.graphs import components
 
+_Parameter = tuple[str, TypeVar]
+"""A type parameter, with the name of the global it is in: two may bind the same variable."""
+
 
 def growing(functions: Mapping[str, Function], shared: bool = True) -> dict[Any, Call]:
     """Those of these globals (by name), and of the lets in them (by variable), whose copies would not end, each with a
     call that makes its types larger. Raises `DiagnosticError` if one function cannot serve all types: operators in it
     need to know them, or nothing may stay polymorphic (not `shared`).
     """
-    nodes = list(dict.fromkeys(node for function in functions.values() for node in walk(function)))
+    within = {name: walk(function) for name, function in functions.items()}
+    lets = {
+        name: [n for n in nodes if isinstance(n, Let) and is_polymorphic(n.value)] for name, nodes in within.items()
+    }
     schemes: dict[Any, FuncType] = {name: f.checked_type for name, f in functions.items() if is_polymorphic(f)}
-    schemes |= {n.var: n.value.checked_type for n in nodes if isinstance(n, Let) and is_polymorphic(n.value)}
-    owner = {param: name for name, scheme in schemes.items() for param in scheme.type_params}
-    edges: dict[TypeVar, list[TypeVar]] = {param: [] for param in owner}
-    larger: list[tuple[TypeVar, TypeVar, Call]] = []
-    for call in (n for n in nodes if isinstance(n, Call)):
-        scheme = schemes.get(call.op.name_hint if isinstance(call.op, GlobalVar) else call.op)
+    schemes |= {let.var: let.value.checked_type for found in lets.values() for let in found}
+    owner: dict[_Parameter, Any] = {
+        (name, p): name for name in functions if name in schemes for p in schemes[name].type_params
+    }
+    owner |= {(name, p): let.var for name, found in lets.items() for let in found for p in schemes[let.var].type_params}
+    edges: dict[_Parameter, list[_Parameter]] = {param: [] for param in owner}
+    larger: list[tuple[_Parameter, _Parameter, Call]] = []
+    for name, call in ((name, n) for name, nodes in within.items() for n in nodes if isinstance(n, Call)):
+        called = call.op.name_hint if isinstance(call.op, GlobalVar) else call.op
+        scheme = schemes.get(called)
         for param, chosen in type_arguments(scheme, call).items() if scheme is not None else ():
-            for source in (leaf for leaf in _variables(chosen) if leaf in owner):
-                edges[source].append(param)
-                if chosen is not source:
-                    larger.append((source, param, call))
+            end = (called if isinstance(call.op, GlobalVar) else name, param)
+            for leaf in _variables(chosen):
+                if (name, leaf) in owner:
+                    edges[name, leaf].append(end)
+                    if chosen is not leaf:
+                        larger.append(((name, leaf), end, call))
     circle = {param: n for n, found in enumerate(components(edges)) for param in found}
-    found = {owner[end]: call for a, b, call in larger if circle[a] == circle[b] for end in (a, b)}
-    for name, call in found.items():
+    grown = {owner[end]: call for a, b, call in larger if circle[a] == circle[b] for end in (a, b)}
+    for name, call in grown.items():
         relations = ", ".join(dict.fromkeys(show_type(c) for c in schemes[name].type_constraints))
         if relations or not shared:
             raise _endless(call, relations)
-    return found
+    return grown
 
 
 def _endless(call: Call, relations: str) -> DiagnosticError:
