@@ -58,7 +58,7 @@ class PackedCall:
         """Everything that has to be computed for the call."""
         for operand in self.operands:
             if isinstance(operand, TensorOperand):
-                yield from (operand.data, *operand.shape, *operand.strides, operand.offset)
+                yield from (operand.data, operand.offset, *operand.shape, *operand.strides)
             elif not isinstance(operand, StringImm):
                 yield operand
 

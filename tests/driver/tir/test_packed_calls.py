@@ -400,13 +400,16 @@ def test_signals_are_handled_between_calls() -> None:
     def handle(number: int, frame: Any) -> None:
         raise Broken(number)
 
+    def run(timer: threading.Timer) -> None:
+        timer.start()  # which may take longer than the timer, where processors are busy
+        module(10_000_000)
+
     module, before = baton.build(kernel), signal.signal(signal.SIGUSR1, handle)
     try:
         for wait in range(10):
             timer = threading.Timer(0.01 + 0.001 * wait, lambda: os.kill(os.getpid(), signal.SIGUSR1))
-            timer.start()
             with pytest.raises(Broken):
-                module(10_000_000)
+                run(timer)
             timer.join()
             module(3)
     finally:
@@ -641,3 +644,71 @@ def test_calls_without_a_name_are_refused() -> None:
     call = tir.call_intrin("int32", "tir.tvm_call_packed", tir.const(1), 2)
     with pytest.raises(DiagnosticError, match="called without a name"):
         baton.build(tir.PrimFunc([], tir.Evaluate(call)))
+
+
+def counted(noted: Noted) -> Any:
+    """The kernel of `y = count()` with `y` used in several places, which is a node of its own only once in Python."""
+    a, b = tir.Var("a", "handle"), tir.Var("b", "handle")
+    A, B = tir.decl_buffer((4,), "int32", "A"), tir.decl_buffer((8,), "int32", "B")
+    y = tir.call_packed("calls.count", A, 7)
+    return tir.PrimFunc([a, b], tir.BufferStore(B, y + y * 10 + A[0] * A[0], [y % 8]), None, {a: A, b: B})
+
+
+@pytest.fixture
+def counter(noted: Noted) -> Iterator[None]:
+    """`calls.count`: how often it was called, after changing the tensor that it is given."""
+
+    def count(x: Any, *more: Any) -> int:
+        noted.append(more)
+        x.copyfrom(x.numpy() + 1)
+        return len(noted)
+
+    baton.register_func("calls.count", count, override=True)
+    yield
+    baton._ffi.registry.remove_global_func("calls.count")
+
+
+def test_a_shared_node_is_called_for_each_use(noted: Noted, counter: None) -> None:
+    """Guards that a call runs as often as it is written, as TVM's code does, and what it changes is read anew."""
+    _, out = both(counted(noted), np.zeros(4, "int32"), np.zeros(8, "int32"), noted=noted)
+    assert out.tolist() == [0, 0, 0, 1 + 20 + 2 * 2, 0, 0, 0, 0]
+
+
+def test_an_index_that_is_checked_is_called_for_once(noted: Noted, counter: None) -> None:
+    """Guards indices that calls compute: the check, its message and the access use one result."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in range(3):
+            B[T.call_packed("calls.count", A)] = A[A[3]] + i
+
+    _, out = both(kernel, np.zeros(4, "int32"), np.zeros(4, "int32"), noted=noted)
+    assert out.tolist() == [0, 0, 2, 4]
+
+
+def test_calls_stay_where_their_value_does_not_matter(noted: Noted, counter: None) -> None:
+    """Guards folding: products with 0, remainders by 1, conjunctions with what is false, in loops written out."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "int32"), B: T.Buffer((2,), "int32")):
+        for i in T.unroll(2):
+            B[i] = T.call_packed("calls.count", A) * i + T.call_packed("calls.count", A) % (i + 1)
+            if T.call_packed("calls.count", A) > 0 and i > 0:
+                B[i] = B[i] + 100
+
+    _, out = both(kernel, np.zeros(4, "int32"), np.zeros(2, "int32"), noted=noted)
+    assert len(noted) == 6
+    assert out.tolist() == [0, 4 + 5 % 2 + 100]
+
+
+@pytest.mark.parametrize("name", ["Simplify", "UnrollLoop", "LowerIntrin", "HoistExpression", "LoopPartition"])
+def test_passes_keep_every_call(name: str, noted: Noted, counter: None) -> None:
+    """Guards passes over calls with effects: a call is not equal to itself, and divisions do not repeat it."""
+    a, b = tir.Var("a", "handle"), tir.Var("b", "handle")
+    A, B = tir.decl_buffer((4,), "int32", "A"), tir.decl_buffer((1,), "int32", "B")
+    y = tir.call_packed("calls.count", A)
+    store = tir.BufferStore(B, tir.Select(y < y, tir.floormod(y, 7), -1), [0])
+    func = tir.PrimFunc([a, b], store, None, {a: A, b: B}).with_attr("global_symbol", "main")
+    done = getattr(tir.transform, name)()(baton.IRModule({"main": func}))["main"]
+    _, out = both(done, np.zeros(4, "int32"), np.zeros(1, "int32"), noted=noted)
+    assert out.tolist() == [3]

@@ -12,6 +12,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.unroll_loop import UnrollLoop
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
@@ -96,3 +97,18 @@ def f(B: T.Buffer((8,), "int32"), n: T.int32):
         PassContext(config={"tir.UnrollLoop": {"auto_max_steps": 3}})  # whether the pass runs or not
     with pytest.raises(AttributeError, match="a dict of auto_max_step"):
         PassContext(config={"tir.UnrollLoop": 3})
+
+
+def test_lets_in_expressions_have_variables_of_their_own() -> None:
+    """Guards the copies of an iteration, which defined one variable several times and could not be built."""
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((3,), "int32"), B: T.Buffer((3,), "int32")):
+    for i in T.unroll(3):
+        B[i] = T.Let(t * t, where={t: A[i]})
+""")
+    found = UnrollLoop()(IRModule({"f": func}))["f"]
+    assert check_prim_func(found) == []
+    arrays = [np.array([2, 3, 5], "int32"), np.zeros(3, "int32")]
+    run_prim_func(found, arrays)
+    assert arrays[1].tolist() == [4, 9, 25]

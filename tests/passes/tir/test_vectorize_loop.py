@@ -10,6 +10,7 @@ from baton._src.passes.tir.lowering.loop_steps import VectorizeLoop
 from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
+from tests.codegen.native_run import agree
 
 LOOP = """
 def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):
@@ -70,3 +71,9 @@ def test_loops_without_turns_stay_as_they_are(extent: str) -> None:
     b = np.zeros(64, "float32")
     run_prim_func(found, [np.ones(64, "float32"), b, 0])
     assert not b.any()
+
+
+def test_a_value_for_all_lanes_is_named_within_a_vector() -> None:
+    """Guards `Let` of a number with a body of vectors, whose code LLVM rejected: its dtype stayed that of one lane."""
+    loop = LOOP.replace(", n: T.int32", "") + "        B[i] = T.Let(t + A[i], where={t: A[9]})\n"
+    agree(parse_text(loop), *(np.arange(64, dtype="float32") for _ in range(2)))

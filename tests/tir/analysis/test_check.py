@@ -41,6 +41,7 @@ def block(body: Stmt, value: object = I, **parts: object) -> BlockRealize:
 
 NOTHING = Evaluate(ZERO)
 LET = LetStmt(I, ZERO, NOTHING)
+SHARED = tir.Let(I, ZERO, I)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ LET = LetStmt(I, ZERO, NOTHING)
         (Evaluate(I), ["tir-undefined"]),
         (SeqStmt((LET, Evaluate(I))), ["tir-undefined"]),
         (SeqStmt((LET, LET)), ["tir-redefined"]),
+        (SeqStmt((Evaluate(SHARED), Evaluate(SHARED))), []),  # one expression in two statements, as in TVM
+        (SeqStmt((Evaluate(SHARED), Evaluate(tir.Let(I, ZERO, I)))), ["tir-redefined"]),
         (BufferStore(A, ZERO, (ZERO, ZERO)), ["tir-indices"]),
         (BufferStore(A, IntImm("int64", 0), (ZERO,)), ["tir-dtype"]),
         (Evaluate(BufferLoad(A, (tir.FloatImm("float32", 0),))), ["tir-index"]),

@@ -123,7 +123,7 @@ class StmtWriter:
     # ------------------------------------------------------------------------------------------- memory
 
     def _store(self, stmt: st.BufferStore) -> None:
-        self.e.memo = {}
+        self.e.fresh(stmt.value)
         if self.context.checked:
             check_bounds(self, stmt.buffer, stmt.indices[0])
         self.e.store(stmt)

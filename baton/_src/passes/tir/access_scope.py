@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.tir.simplify import is_stable
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.analysis.guarded_accesses import Path
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.effects import is_stable
 
 
 class Loop(NamedTuple):

@@ -24,12 +24,13 @@ from baton._src.passes.tir.lowering.fold import fold
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.remove_no_op import without_no_ops
-from baton._src.passes.tir.simplify import is_stable, mentions, simplified
+from baton._src.passes.tir.simplify import mentions, simplified
 from baton._src.passes.tir.ssa import converted, defined_by
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.effects import is_stable
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.thread_axes import launched_axis

@@ -21,7 +21,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import is_stable, simplified
+from baton._src.passes.tir.simplify import simplified
 from baton._src.passes.tir.ssa import converted, defined_by, distinct
 from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
@@ -30,6 +30,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
+from baton._src.tir.effects import is_stable
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext

@@ -25,6 +25,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.builders.scalar_functions import select
+from baton._src.tir.effects import is_pure
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
@@ -42,6 +43,8 @@ class LowerIntrin(PrimFuncPass):
 
 def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:
     match node:
+        case tir.FloorDiv() | tir.FloorMod() if not is_pure(node):
+            return _with_names(node, analyzer)
         case tir.FloorDiv(a=a, b=b):
             return _quotient(a, b, analyzer)
         case tir.FloorMod(a=a, b=b):
@@ -50,6 +53,14 @@ def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:
             return condition if isinstance(condition, PrimExpr) else None
         case _:
             return None
+
+
+def _with_names(node: tir.FloorDiv | tir.FloorMod, analyzer: Analyzer) -> PrimExpr:
+    """The division of operands with effects, which are computed once: `let x = f() in x // 3`, lowered."""
+    a, b = tir.Var("dividend", node.dtype), tir.Var("divisor", node.dtype)
+    if isinstance(node.b, tir.IntImm):
+        return tir.Let(a, node.a, _lowered(type(node)(a, node.b), analyzer))
+    return tir.Let(a, node.a, tir.Let(b, node.b, _lowered(type(node)(a, b), analyzer)))
 
 
 def _quotient(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:

@@ -13,7 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
+from baton._src.passes.tir.simplify import NOTHING, mentions
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -21,6 +21,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.empty_reductions import begun_if_empty
 from baton._src.tir.analysis.same_value import same_values
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.effects import is_pure
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext

@@ -19,7 +19,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.empty_reductions import begun_if_empty
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.intrinsics import Effect, is_pure_call
+from baton._src.tir.effects import is_pure, is_stable
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
@@ -55,21 +55,13 @@ def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
     return run(_Simplifier(analyzer).stmt(body))
 
 
-def is_stable(expr: PrimExpr) -> bool:
-    """Whether the value cannot change while statements run: it reads no memory and calls nothing with effects."""
-    return not any(
-        isinstance(n, tir.BufferLoad) or (isinstance(n, tir.Call) and not is_pure_call(n)) for n in post_order(expr)
-    )
-
-
-def is_pure(expr: PrimExpr) -> bool:
-    """Whether evaluation has no effects."""
-    return all(not isinstance(n, tir.Call) or is_pure_call(n, Effect.READ) for n in post_order(expr))
-
-
 class _Simplifier:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
+
+    def _expression(self, expr: PrimExpr) -> PrimExpr:
+        """An expression simplified; one that calls functions with effects as it is, with all of its calls."""
+        return self.analyzer.simplify(expr) if is_pure(expr) else expr
 
     def stmt(self, node: st.Stmt) -> Task[st.Stmt]:
         match node:
@@ -78,7 +70,7 @@ class _Simplifier:
             case st.IfThenElse():
                 found = yield self._branch(node)
             case st.LetStmt():
-                value = self.analyzer.simplify(node.value)
+                value = self._expression(node.value)
                 if isinstance(value, tir.IntImm | tir.Var) and value.dtype.is_int:
                     self.analyzer.bind(node.var, value)
                 else:
@@ -87,7 +79,7 @@ class _Simplifier:
                         self.analyzer.mark_data(node.var, value)
                 found = node.with_fields(value=value, body=(yield self.stmt(node.body)))
             case st.AssertStmt():
-                held = self.analyzer.simplify(node.condition)
+                held = self._expression(node.condition)
                 with self._given(held):
                     found = node.with_fields(condition=held, body=(yield self.stmt(node.body)))
             case st.BlockRealize():
@@ -97,15 +89,16 @@ class _Simplifier:
         return found
 
     def _loop(self, loop: st.For) -> Task[st.Stmt]:
-        low, extent = self.analyzer.simplify(loop.min), self.analyzer.simplify(loop.extent)
+        low, extent = self._expression(loop.min), self._expression(loop.extent)
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
             first = begun_if_empty(loop)  # an empty reduction gives the identity
             return (yield self.stmt(st.stmt_seq(*first))) if first else NOTHING
-        self.analyzer.bind(loop.loop_var, Range(low, extent))
+        if is_pure(low) and is_pure(extent):
+            self.analyzer.bind(loop.loop_var, Range(low, extent))
         return loop.with_fields(min=low, extent=extent, body=(yield self.stmt(loop.body)))
 
     def _branch(self, node: st.IfThenElse) -> Task[st.Stmt]:
-        condition = self.analyzer.simplify(node.condition)
+        condition = self._expression(node.condition)
         if isinstance(condition, tir.IntImm):
             taken = node.then_case if condition.value else node.else_case
             chosen: st.Stmt = NOTHING if taken is None else (yield self.stmt(taken))
@@ -123,8 +116,8 @@ class _Simplifier:
         return self.analyzer.constrained(known)
 
     def _realize(self, node: st.BlockRealize) -> Task[st.Stmt]:
-        values = tuple(self.analyzer.simplify(v) for v in node.iter_values)
-        predicate = self.analyzer.simplify(node.predicate)
+        values = tuple(self._expression(v) for v in node.iter_values)
+        predicate = self._expression(node.predicate)
         for axis in node.block.iter_vars:
             if axis.dom is not None:
                 self.analyzer.bind(axis.var, axis.dom)
@@ -137,9 +130,9 @@ class _Simplifier:
             if isinstance(part, st.Stmt):
                 found: Any = yield self.stmt(part)
             elif isinstance(part, PrimExpr) and not isinstance(part, tir.Var):
-                found = self.analyzer.simplify(part)
+                found = self._expression(part)
             elif isinstance(part, BufferRegion):
-                ranges = (Range(self.analyzer.simplify(r.min), self.analyzer.simplify(r.extent)) for r in part.region)
+                ranges = (Range(self._expression(r.min), self._expression(r.extent)) for r in part.region)
                 found = part.with_fields(region=tuple(ranges))
             else:
                 continue
@@ -153,4 +146,4 @@ def mentions(root: Any, wanted: set[Any]) -> bool:
     return any(n in wanted for n in post_order(root) if isinstance(n, tir.Var | Buffer))
 
 
-__all__ = ["NOTHING", "RenormalizeSplitPattern", "Simplify", "is_pure", "is_stable", "mentions", "simplified"]
+__all__ = ["NOTHING", "RenormalizeSplitPattern", "Simplify", "mentions", "simplified"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from baton._src.ir.traverse import children, rebuild, substitute
+from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
@@ -94,7 +94,8 @@ def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.
     changed: dict[Any, Any] = {}
     parts = []
     for part in children(node):
-        found = (yield _renamed(part, renames, seen)) if isinstance(part, st.Stmt) else substitute(part, renames)
+        is_statement = isinstance(part, st.Stmt)
+        found = (yield _renamed(part, renames, seen)) if is_statement else _expression(part, renames, seen)
         parts.append((part, found))
         changed[part] = found
     if isinstance(node, st.SeqStmt):  # one statement in two places has two forms
@@ -105,6 +106,20 @@ def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.
     if isinstance(node, st.AttrStmt) and isinstance(made, st.AttrStmt) and _loop_below(node.body) is node.node:
         return made.with_fields(node=_loop_below(made.body))
     return made
+
+
+def _expression(part: Any, renames: dict[Any, Any], seen: set[Any]) -> Any:
+    """An expression, or what holds some, with a variable of its own for each `Let` whose variable was seen before."""
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, tir.Let):
+            return None
+        var = node.var.copy() if node.var in seen else node.var
+        seen.add(var)
+        return None if var is node.var else tir.Let(var, node.value, substitute(node.body, {node.var: var}), node.span)
+
+    found = substitute(part, renames)
+    return rewrite(found, rule) if any(isinstance(n, tir.Let) for n in post_order(found)) else found
 
 
 def _loop_below(body: st.Stmt) -> tir.Var | None:

@@ -24,6 +24,8 @@ class ExpressionChecker:
         """The definitions in order: the end of a scope undoes them."""
         self.ever: set[Any] = set()
         """All variables defined so far, in scope or not: each may be defined only once."""
+        self.lets: set[tir.Let] = set()
+        """Expressions that define a variable: statements may share one."""
         self.hidden_loop_vars: set[Any] = set()
         """Loop variables outside the innermost block with axes."""
 
@@ -35,9 +37,11 @@ class ExpressionChecker:
 
     def define(self, var: Any, node: Any) -> None:
         """Record a definition."""
-        if var in self.ever:
+        if var in self.ever and node not in self.lets:
             self.report("tir-redefined", node, f"the variable {var.name} is defined twice", "make a new Var each time")
         self.ever.add(var)
+        if isinstance(node, tir.Let):
+            self.lets.add(node)
         if var not in self.defined:
             self.defined.add(var)
             self.log.append(var)

@@ -26,6 +26,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.evaluation.calls import compile_call
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import definition
+from baton._src.tir.packed_calls import is_packed_call, read_packed_call
 from baton._src.tir.scalar_values import Env, Run, converter, exact_pair, from_numpy, pair
 
 
@@ -274,6 +275,8 @@ def _parts(node: Any) -> list[Any]:
         return [node.a, node.b]
     if isinstance(node, BufferLoad):
         return list(node.indices)
+    if is_packed_call(node):
+        return list(read_packed_call(node).scalars)  # the rest describes tensors, and has no value
     found: list[Any] = []
     for spec in type(node).specs:
         content = getattr(node, spec.name)

@@ -163,9 +163,10 @@ class StmtCompiler(ExprCompiler):
         value, name = self.expr(node.value), node.buffer.name
 
         def run(env: Env) -> None:
+            element = value(env)  # before the indices, as in compiled kernels: calls in both may have effects
             array, index = view(env), at(env)
             try:
-                array[index] = value(env)
+                array[index] = element
             except IndexError:
                 shape = array.shape
                 raise fail("tir-bounds", f"write of {name}{list(index)} is outside its shape {shape}") from None

@@ -1,7 +1,7 @@
 """Arithmetic on scalar expressions, with constants folded and the trivial identities (x + 0, x * 1) applied.
 
 Integer `/` is refused as ambiguous: `truncdiv` or `floordiv` must be named. Floats are folded only where the result is
-exactly that of the machine.
+exactly that of the machine, and operands that call functions with effects stay.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
+from baton._src.tir.effects import is_pure
 from baton._src.tir.expr import Call, FloatImm, IntImm, literal
 from baton._src.tir.folding import fold_arithmetic
 from baton._src.tir.intrinsics import intrinsic
@@ -45,7 +46,7 @@ def subtract(a: Any, b: Any) -> PrimExpr:
     if not x.dtype.is_float:
         if is_const(y, 0):
             return x
-        if x is y and x.dtype.lanes == 1:
+        if x is y and x.dtype.lanes == 1 and is_pure(x):
             return literal(0, x.dtype)
     return _folded("subtract", tir.Sub, x, y)
 
@@ -58,9 +59,9 @@ def multiply(a: Any, b: Any) -> PrimExpr:
     if is_const(x, 1):
         return y
     if not x.dtype.is_float:
-        if is_const(x, 0):
+        if is_const(x, 0) and is_pure(y):
             return x
-        if is_const(y, 0):
+        if is_const(y, 0) and is_pure(x):
             return y
     return _folded("multiply", tir.Mul, x, y)
 
@@ -119,7 +120,7 @@ def floormod(a: Any, b: Any) -> PrimExpr:
     if x.dtype.is_float:
         return subtract(x, multiply(floordiv(x, y), y))
     x, y = _dividend("floormod", x, y)
-    if is_const(y, 1):
+    if is_const(y, 1) and is_pure(x):
         return literal(0, x.dtype)
     return _folded("floor_mod", tir.FloorMod, x, y)
 
@@ -152,13 +153,13 @@ def ceildiv(a: Any, b: Any) -> PrimExpr:
 def min(a: Any, b: Any) -> PrimExpr:
     """The smaller one; of floats NaN if either is."""
     x, y = match_types(a, b)
-    return x if x is y else _folded("minimum", tir.Min, x, y)
+    return x if x is y and is_pure(x) else _folded("minimum", tir.Min, x, y)
 
 
 def max(a: Any, b: Any) -> PrimExpr:
     """The larger one; of floats NaN if either is."""
     x, y = match_types(a, b)
-    return x if x is y else _folded("maximum", tir.Max, x, y)
+    return x if x is y and is_pure(x) else _folded("maximum", tir.Max, x, y)
 
 
 def negative(a: Any) -> PrimExpr:

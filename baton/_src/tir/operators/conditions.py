@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
+from baton._src.tir.effects import is_pure
 from baton._src.tir.expr import IntImm
 from baton._src.tir.folding import fold_comparison
 from baton._src.tir.operators.operands import convert, match_types
@@ -43,7 +44,7 @@ def logical_and(a: Any, b: Any) -> PrimExpr:
     x, y = _conditions("logical_and", a, b)
     if isinstance(x, IntImm):
         return y if x.value else x
-    if isinstance(y, IntImm):
+    if isinstance(y, IntImm) and (y.value or is_pure(x)):
         return x if y.value else y
     return tir.And(x, y)
 
@@ -66,7 +67,7 @@ def logical_or(a: Any, b: Any) -> PrimExpr:
     x, y = _conditions("logical_or", a, b)
     if isinstance(x, IntImm):
         return x if x.value else y
-    if isinstance(y, IntImm):
+    if isinstance(y, IntImm) and (not y.value or is_pure(x)):
         return y if y.value else x
     return tir.Or(x, y)
 

@@ -31,6 +31,7 @@ from baton._src.tir.analysis.guarded_accesses import accesses_among
 from baton._src.tir.analysis.outside_indices import ends_of
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.effects import is_pure
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
@@ -234,6 +235,9 @@ def _divides_by_a_size(index: PrimExpr) -> bool:
 
 def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
     """`index`, tested to be in [0, extent)."""
+    if not is_pure(index):  # its calls are made once
+        var = tir.Var("index", index.dtype)
+        return tir.Let(var, index, index_within(var, extent, place))
     given = _counted_from_either_end(index, extent)
     shown, more = (index, "") if given is None else (given, " (negative ones count from the end)")
     text = f"index {{0}} is out of range for {place}, which has {{1}} elements{more}"

@@ -34,7 +34,6 @@ from baton._src.passes.tir.lowering.check_indices import (
     place_of,
     suspects,
 )
-from baton._src.passes.tir.simplify import is_stable
 from baton._src.support.dataclass import dataclass
 from baton._src.support.remembered import remembered
 from baton._src.tir import expr as tir
@@ -44,6 +43,7 @@ from baton._src.tir.analysis.guarded_accesses import Access, accesses_among, gua
 from baton._src.tir.analysis.outside_indices import ends_of
 from baton._src.tir.block_annotations import WINDOWS
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.effects import is_stable
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.prim_func import PrimFunc

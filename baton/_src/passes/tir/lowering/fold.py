@@ -18,6 +18,7 @@ from baton._src.ir.traverse import children, map_content, post_order, rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.effects import is_pure
 from baton._src.tir.folding import wrap
 
 _BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
@@ -113,11 +114,13 @@ def _known(condition: PrimExpr) -> bool | None:
 
 
 def _fold_logical(node: tir.LogicalOp) -> PrimExpr | None:
-    for first, second in ((node.a, node.b), (node.b, node.a)):
-        known = _known(first)
-        if known is not None:
-            return second if known == isinstance(node, tir.And) else first
-    return None
+    is_neutral = isinstance(node, tir.And)
+    left, right = _known(node.a), _known(node.b)
+    if left is not None:
+        return node.b if left == is_neutral else node.a
+    if right is None or (right != is_neutral and not is_pure(node.a)):
+        return None
+    return node.a if right == is_neutral else node.b
 
 
 def _fold_choice(node: tir.Call) -> PrimExpr | None:

@@ -16,13 +16,13 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.fold import fold, substitute_and_fold
 from baton._src.passes.tir.lowering.widen import CannotVectorize, Widening
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import is_stable
 from baton._src.passes.tir.vector_order import lanes_need_each_other
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.builders import scalar_functions
+from baton._src.tir.effects import is_stable
 from baton._src.tir.intrinsics import Effect, definition, is_pure_call
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.thread_axes import launched_axis, thread_loop

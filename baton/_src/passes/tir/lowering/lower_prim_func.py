@@ -17,6 +17,7 @@ from baton._src.passes.tir.lowering.check_sizes import SizeTests, size_tests
 from baton._src.passes.tir.lowering.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lowering.lower_blocks import lower_blocks
 from baton._src.passes.tir.lowering.private_memory import with_private_buffers
+from baton._src.passes.tir.lowering.separate_calls import separate_calls
 from baton._src.passes.tir.lowering.unroll_loops import unroll_loops
 from baton._src.passes.tir.lowering.vectorize_loops import vectorize_loops
 from baton._src.passes.tir.storage_alignment import with_aligned_buffers
@@ -52,7 +53,7 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
             body = st.SeqStmt((*(substitute(test, renamed) for test in tests.first), body))
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
-    body = unroll_loops(body)
+    body = separate_calls(unroll_loops(body))
     params: list[tir.Var] = []
     extents: dict[tir.Var, PrimExpr] = {}
     narrow: list[tuple[tir.Var, tir.Var]] = []

@@ -17,12 +17,12 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.access_scope import AccessScope
-from baton._src.passes.tir.simplify import is_pure
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir.analysis.guarded_accesses import Access, guarded_accesses
 from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.builders import scalar_functions
+from baton._src.tir.effects import is_pure
 from baton._src.tir.prim_func import PrimFunc
 
 

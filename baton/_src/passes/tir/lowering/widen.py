@@ -17,8 +17,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.intrinsics import Effect, Intrinsic
-from baton._src.tir.packed_calls import is_packed_call
+from baton._src.tir.intrinsics import Effect, Intrinsic, intrinsic, is_pure_call
 
 
 class CannotVectorize(Exception):
@@ -249,7 +248,7 @@ class _Expressions(Visitor):
     def visit_Let(self, node: tir.Let) -> PrimExpr:
         value = self.memo[node.value]
         if value.dtype.lanes == 1:
-            return node.with_fields(value=value, body=self.owner.expression(node.body))
+            return tir.Let(node.var, value, self.owner.expression(node.body))
         wide = tir.Var(node.var.name, value.dtype)
         self.owner.values[node.var] = wide
         return tir.Let(wide, value, self.owner.expression(node.body))
@@ -266,7 +265,10 @@ class _Expressions(Visitor):
 
 def _calls_out(call: tir.Call) -> bool:
     """Whether it calls a function that may have effects: as often as the loop runs, whatever its operands are."""
-    return is_packed_call(call) or (isinstance(call.op, Op) and call.op.name == "tir.call_extern")
+    return not is_pure_call(call, Effect.READ) and call.op not in _HINTS
+
+
+_HINTS = (intrinsic("prefetch"), intrinsic("tvm_storage_sync"))
 
 
 _SCALAR_ONLY = {"tir.call_pure_extern", "tir.address_of", "tir.ptr_add", "tir.q_multiply_shift", "tir.large_uint_imm"}
