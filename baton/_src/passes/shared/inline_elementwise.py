@@ -22,7 +22,7 @@ from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block
 from baton._src.passes.tir.access_scope import may_miss, open_dims
 from baton._src.passes.tir.lowering.check_sizes import INLINED, tests_of_inlined
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.analysis.regions import point_regions
+from baton._src.tir.analysis.regions import point_regions, viewed_buffers
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
 from baton._src.tir.intrinsics import is_pure_call
@@ -195,6 +195,8 @@ def _readers(steps: Sequence[Stmt]) -> dict[Buffer, list[int]]:
         for item in post_order(step):
             if isinstance(item, BufferLoad):
                 found.setdefault(item.buffer, {})[number] = None
+        for buffer in viewed_buffers(step):
+            found.setdefault(buffer, {})[number] = None
     return {buffer: list(numbers) for buffer, numbers in found.items()}
 
 
@@ -203,6 +205,8 @@ def _writers(steps: Sequence[Stmt]) -> dict[Buffer, list[int]]:
     found: dict[Buffer, list[int]] = {}
     for number, step in enumerate(steps):
         nodes = post_order(step)
+        for buffer in viewed_buffers(step):
+            found.setdefault(buffer, []).append(number)
         for item in nodes:
             if isinstance(item, BufferStore):
                 found.setdefault(item.buffer, []).append(number)

@@ -42,6 +42,11 @@ def pointer_arguments(body: Stmt) -> list[Var]:
     return [arg for call in calls for arg in call.args if isinstance(arg, Var)]
 
 
+def viewed_buffers(body: Any) -> set[Buffer]:
+    """The buffers that blocks use under other names, which may read and write them."""
+    return {node.source.buffer for node in post_order(body) if isinstance(node, MatchBufferRegion)}
+
+
 def pointer_uses(body: Stmt, buffers: Mapping[Var, Buffer]) -> dict[Var, int]:
     """How the bare pointers of `buffers` are used, outside of blocks inside: 1 to read, 2 to write, as `access_ptr`
     says, 3 for both or for a use that says nothing.

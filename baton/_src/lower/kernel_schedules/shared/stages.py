@@ -20,7 +20,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.regions import pointer_arguments
+from baton._src.tir.analysis.regions import pointer_arguments, viewed_buffers
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.dtype_limits import highest, lowest
@@ -141,8 +141,9 @@ class Kernel:
 
 
 def buffers_used(body: Any) -> set[Buffer]:
-    """Every buffer loaded from or stored to."""
-    return {n.buffer for n in post_order(body) if isinstance(n, (tir.BufferLoad, st.BufferStore))}
+    """Every buffer loaded from or stored to, or shown by a view."""
+    accessed = {n.buffer for n in post_order(body) if isinstance(n, (tir.BufferLoad, st.BufferStore))}
+    return accessed | viewed_buffers(body)
 
 
 @lru_cache(maxsize=8)  # every rule reads the kernel
@@ -182,8 +183,9 @@ def _flat(body: st.Stmt) -> list[st.Stmt]:
 
 def _opaque(stmt: st.Stmt, known: set[Buffer]) -> Opaque:
     nodes = post_order(stmt)
-    reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)}
-    writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)}
+    viewed = viewed_buffers(stmt)
+    reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)} | viewed
+    writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)} | viewed
     # Any buffer mentioned in another way (address_of, access_ptr, opaque calls) may be read and written.
     if any(isinstance(n, tir.Call) and not is_plain(n) for n in nodes):
         pointers = {*pointer_arguments(stmt)}
