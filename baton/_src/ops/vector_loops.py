@@ -49,6 +49,17 @@ def along(count: int, lanes: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt
     return both(*found)
 
 
+def side_by_side(count: PrimExpr, lanes: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
+    """`body` of 0, 1, ... `count` - 1, which a run may tell: `lanes` of them in a vector, then those that are left."""
+    vectors, lane = count // k.index(lanes), tir.Var("lane", "int64")
+    done = vectors * k.index(lanes)
+
+    def one_vector(number: PrimExpr) -> Stmt:
+        return For(lane, k.index(0), k.index(lanes), ForKind.VECTORIZED, body(number * k.index(lanes) + lane))
+
+    return both(loop(vectors, one_vector, "v"), loop(count - done, lambda n: body(done + n), "n"))
+
+
 def over_rows(dims: Sequence[PrimExpr], size: int, body: Callable[[tuple[PrimExpr, ...]], Stmt]) -> Stmt:
     """`body` of every place of the leading axes, in parallel; each takes about `size` steps."""
     extents = [k.index(d) for d in dims]

@@ -10,9 +10,10 @@ from baton._src.ops.any_lane import LANES, any_lane
 from baton._src.ops.index.ranks import LONGEST, Item, Ranked
 from baton._src.ops.index.sorted_items import Items
 from baton._src.ops.loop_nests import both, let, load, loop, store, when
+from baton._src.ops.vector_loops import side_by_side
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
-from baton._src.tir.stmt import For, ForKind, Stmt
+from baton._src.tir.stmt import Stmt
 
 USUAL = 1 << 12
 """Steps for a row whose extent is not known when compiling."""
@@ -67,15 +68,7 @@ class Row:
 
     def each(self, count: Any, body: Callable[[Any], Stmt]) -> Stmt:
         """`body` of 0, 1, ... `count` - 1, several neighbours at once."""
-        blocks = count // k.index(LANES) if self.is_dense else k.index(0)
-        done = blocks * k.index(LANES)
-        lane = tir.Var("lane", "int64")
-
-        def block(b: Any) -> Stmt:
-            at = b * k.index(LANES) + lane
-            return For(lane, k.index(0), k.index(LANES), ForKind.VECTORIZED, body(at))
-
-        return both(loop(blocks, block, "b"), loop(count - done, lambda n: body(done + n), "n"))
+        return side_by_side(count, LANES, body) if self.is_dense else loop(count, body, "n")
 
     def those_before(self, bound: Callable[[], Any], begin: Any, end: Any, use: Callable[[Any], Stmt]) -> Stmt:
         """`use` the places from `begin` to before `end`, in order, whose elements have a lesser rank than `bound`.

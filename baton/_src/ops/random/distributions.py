@@ -23,23 +23,27 @@ from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.precision import accumulator
 from baton._src.ops.random.threefry import KEY, NO_SLOPE, key_info
 from baton._src.ops.random.threefry_bits import WORD, drawn_bits, reference_bits
-from baton._src.ops.row_major import flat_index
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.row_major import element_count, flat_index
+from baton._src.ops.samples import Arr, Sample, Shape
+from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import INT32, DataType
 
 FLOAT32 = DataType("float32")
+_SHAPE = 3
+"""Which operand the shape is, where it is one."""
 
 
 @attrs
 class DrawAttrs(Attrs):
     """How many, of which dtype."""
 
-    out_shape: Any = attr(doc="shape of the result")
+    out_shape: Any = attr(None, "shape of the result; None: the operand shape")
     out_dtype: Any = attr("float32", "dtype of the numbers")
 
     def __post_init__(self) -> None:
         given = self.out_shape
-        set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
+        if given is not None:
+            set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
         set_attr(self, "out_dtype", DataType(self.out_dtype))
 
 
@@ -49,7 +53,9 @@ def infer_draw(call: OpCall[DrawAttrs]) -> Info:
         call.fail(f"draws floating-point numbers, got dtype {call.attrs.out_dtype}", code="op-dtype")
     for position in (1, 2):
         check_scalar(call, position)
-    return TupleInfo((key_info(call), TensorInfo(call.attrs.out_shape, call.attrs.out_dtype)))
+    shape, dtype = target_dims(call, _SHAPE, "out_shape"), call.attrs.out_dtype
+    numbers = of_unknown_dims(call, _SHAPE, dtype) if shape is None else TensorInfo(shape, dtype)
+    return TupleInfo((key_info(call), numbers))
 
 
 def _digits(dtype: DataType) -> int:
@@ -105,31 +111,37 @@ def _distribution(
     """`words` words a number: the first of all numbers, then the second of all."""
 
     def compute(inputs: Any, a: DrawAttrs, out: Any) -> Any:
-        key, first, second = inputs
-        size = math.prod(a.out_shape)
-        following, bits = drawn_bits(key, size * words)
+        key, first, second, *_ = inputs
+        shape = out.fields[1].shape
+        size = element_count(shape)
+        following, bits = drawn_bits(key, size * k.index(words))
         kept = accumulator(a.out_dtype)
 
         def body(*i: Any) -> Any:
-            at = flat_index(i, a.out_shape)
+            at = flat_index(i, shape)
             values = (k.cast(kept, first()), k.cast(kept, second()))
-            return k.cast(a.out_dtype, te(lambda n: unit(bits(at + k.index(n * size)), a.out_dtype), *values))
+            return k.cast(a.out_dtype, te(lambda n: unit(bits(at + k.index(n) * size), a.out_dtype), *values))
 
-        return following, k.compute(a.out_shape, body, f"random_{name}")
+        return following, k.compute(shape, body, f"random_{name}")
 
     def reference(inputs: Any, a: DrawAttrs) -> Any:
-        key, first, second = inputs
-        size = math.prod(a.out_shape)
+        key, first, second, *_ = inputs
+        shape = target_numbers(inputs, _SHAPE, a.out_shape)
+        size = math.prod(shape)
         following, bits = reference_bits(key, size * words)
         kept = accumulator(a.out_dtype).numpy
         units = [_np_unit(bits[n * size : (n + 1) * size], a.out_dtype) for n in range(words)]
         found = numpy(units.__getitem__, np.asarray(first).astype(kept), np.asarray(second).astype(kept))
-        return following, np.asarray(found).reshape(a.out_shape).astype(a.out_dtype.numpy)
+        return following, np.asarray(found).reshape(shape).astype(a.out_dtype.numpy)
 
     return OpDef(
         f"random.{name}",
         DrawAttrs,
-        inputs=(Input("key"), Input(names[0], "a scalar tensor"), Input(names[1], "a scalar tensor")),
+        inputs=(
+            Input("key"),
+            *(Input(name, "a scalar tensor") for name in names),
+            Input("shape", kind="shape", relay_name="out_shape", languages=("relax",), optional=True),
+        ),
         infer=infer_draw,
         compute=compute,
         reference=reference,
@@ -141,6 +153,7 @@ def _distribution(
         samples=lambda: (
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((3, 5)), rtol=1e-4, atol=1e-4),
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((7,), "float64"), rtol=1e-4, atol=1e-4),
+            Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1), Shape((2, "n"))), DrawAttrs(), rtol=1e-4, atol=1e-4),
         ),
         summary=doc,
     )
@@ -182,10 +195,7 @@ def compute_multinomial(inputs: Any, a: MultinomialAttrs, out: Any) -> Any:
     """How many cumulative sums a uniform number of the total reaches."""
     key, probs = inputs
     shape = out.fields[1].shape
-    size: Any = k.index(1)
-    for dim in shape:
-        size = size * k.index(dim)
-    following, bits = drawn_bits(key, size)
+    following, bits = drawn_bits(key, element_count(shape))
     sums = scan(probs, probs.ndim - 1, False, 0, k.tir.Add, FLOAT32)
     classes = k.index(probs.shape[-1])
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store
+from baton._src.ops.loop_nests import both, let, load, loops, store
+from baton._src.ops.vector_loops import side_by_side
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
@@ -21,6 +22,8 @@ KEY_WORDS = 10
 _PARITY = 0x1BD11BDAA9FC1A22
 _ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 _ROUNDS = 20
+_LANES = 8
+"""Blocks that are computed side by side."""
 WORD = DataType("uint64")
 MASK = (1 << 64) - 1
 
@@ -96,7 +99,7 @@ def drawn_bits(key: k.Tensor, count: Any) -> tuple[k.Tensor, k.Tensor]:
 
         copy = loops([KEY_WORDS], lambda i: store(following, [i], load(ins[0], i)))
         advance = store(following, [k.index(4)], words[4] + k.cast(WORD, blocks))
-        return both(copy, advance, loop(blocks, one, "b"))
+        return both(copy, advance, side_by_side(blocks, _LANES, one))
 
     found = extern([(k.index(KEY_WORDS),), (blocks * k.index(4),)], [key], body, "threefry", ["uint64", "uint64"])
     return found[0], found[1]

@@ -9,7 +9,9 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops.random.threefry_bits import threefry_key
+from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, DataType
 
 
@@ -23,12 +25,10 @@ def _dtype(node: OnnxNode, otherwise: DataType) -> DataType:
     return dtype_of(int(node.attr("dtype")), node.title) if node.attr("dtype") else otherwise
 
 
-def _draw(node: OnnxNode, op: str, shape: tuple[int, ...], dtype: DataType, a: float, b: float) -> Value:
+def _draw(node: OnnxNode, op: str, shape: tuple[Dim, ...], dtype: DataType, a: float, b: float) -> Value:
     g = node.graph
-    numbers = g.call_many(
-        op, _key(node), g.constant(a, "float32"), g.constant(b, "float32"), out_shape=shape, out_dtype="float32"
-    )
-    return g.cast(numbers[1], dtype)
+    bounds = (g.constant(a, "float32"), g.constant(b, "float32"))
+    return g.cast(g.call_many(op, _key(node), *bounds, shape, out_dtype="float32")[1], dtype)
 
 
 def _own_shape(node: OnnxNode) -> tuple[int, ...]:
@@ -38,11 +38,11 @@ def _own_shape(node: OnnxNode) -> tuple[int, ...]:
     return shape
 
 
-def _shape_of_operand(node: OnnxNode) -> tuple[int, ...]:
-    shape = node[0].shape
-    if shape is None or not all(isinstance(d, int) for d in shape):
+def _shape_of_operand(node: OnnxNode) -> tuple[Dim, ...]:
+    shape = node.graph.named(node[0]).shape
+    if shape is None or any(isinstance(d, AnyDim) for d in shape):
         node.fail("the shape must be known", code="onnx-dynamic")
-    return tuple(d for d in shape if isinstance(d, int))
+    return shape
 
 
 def random(op: str, names: tuple[str, str], defaults: tuple[float, float], like: bool) -> Converter:
