@@ -106,6 +106,18 @@ def test_shared_values_stand_before_the_branch() -> None:
     assert bindings(second.value.true_branch) == []
 
 
+def test_what_a_branch_of_a_function_called_in_place_shares_stands_before_it() -> None:
+    """The function is written out where it is called; its branch bound the value, and the tuple did not see it."""
+    text = """def @main(%c: bool, %x: float32) {
+        %1 = log(%x);
+        %2 = fn(%y: float32) { if (%c) { %1 } else { %y } };
+        (%2(%x), %1)
+    }"""
+    first, second, _ = bindings(lowered(text)["main"].body)
+    assert first.value.op.name == "relax.log"
+    assert isinstance(second.value, rx.If)
+
+
 def test_recursive_closures() -> None:
     text = """def @main(%n: int32) {
         let %f = fn(%i: int32) -> int32 { if (%i == 0) { 0 } else { %f(%i - 1) } };

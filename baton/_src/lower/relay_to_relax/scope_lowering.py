@@ -93,7 +93,7 @@ class ScopeLowering:
                 stack += [("bind", node), ("visit", node.value)]
             case Call() if isinstance(node.op, Function) and not self.scopes.shared(node.op):
                 stack.append(("inline", node))
-                stack.extend(("visit", a) for a in reversed(node.args))
+                stack.extend(("visit", p) for p in reversed([*self._below(node.op), *node.args]))
             case _:
                 stack.append(("lower", node))
                 stack.extend(("visit", p) for p in reversed(self._below(node)))
