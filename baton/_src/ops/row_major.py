@@ -20,9 +20,10 @@ def flat_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 def split_index(flat: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices of the element at a row-major position."""
     found: list[Any] = []
+    outermost = next((n for n, dim in enumerate(shape) if not k.is_one(dim)), 0)
     for position in range(len(shape) - 1, -1, -1):
         extent = k.divisor(shape[position])
-        found.insert(0, k.index(0) if k.is_one(shape[position]) else flat if position == 0 else flat % extent)
+        found.insert(0, k.index(0) if k.is_one(shape[position]) else flat if position == outermost else flat % extent)
         flat = flat if k.is_one(shape[position]) else flat // extent
     return found
 

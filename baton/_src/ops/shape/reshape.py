@@ -9,6 +9,7 @@ relax-ops-passes-vm §1, relay-language §6 level 3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dim, as_dims
-from baton._src.ops.row_major import flat_index, split_index
+from baton._src.ops.row_major import element_count, flat_index, split_index
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
@@ -54,27 +55,36 @@ def infer(call: OpCall[ReshapeAttrs]) -> Info:
 
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:
-    """Every element is read where its row-major position lies in the operand; where dims are symbolic, those that stay
-    as they are keep their index, for a division by them is dear.
+    """Every element is read where its row-major position lies in the operand; where dims are symbolic, within as few of
+    them as it takes, for a division by them is dear: (h, w) become (h * 2, w // 2) together, but each by itself.
     """
     x = inputs[0]
     shape = k.dims(out.shape)
-    first, last = _kept_dims(x.shape, shape) if any(not isinstance(d, IntImm) for d in shape) else (0, 0)
+    is_open = any(not isinstance(d, IntImm) for d in shape)
+    runs = _runs(x.shape, shape) if is_open else [(slice(0, len(x.shape)), slice(0, len(shape)))]
 
     def source(*i: Any) -> Any:
-        end = len(shape) - last
-        flat = flat_index(i[first:end], shape[first:end])
-        return x(*i[:first], *split_index(flat, x.shape[first : len(x.shape) - last]), *i[end:])
+        found: list[Any] = []
+        for old, new in runs:
+            found += split_index(flat_index(i[new], shape[new]), x.shape[old])
+        return x(*found)
 
     return k.compute(shape, source, "T_reshape", axes="ax")
 
 
-def _kept_dims(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
-    """How many dims a reshape leaves as they are at the beginning, and how many at the end."""
-    fewer = min(len(old), len(new))
-    first = next((n for n in range(fewer) if not structural_equal(old[n], new[n])), fewer)
-    last = next((n for n in range(fewer - first) if not structural_equal(old[-1 - n], new[-1 - n])), fewer - first)
-    return first, last
+def _runs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[slice, slice]]:
+    """Neighbouring dims of both shapes that hold as many elements, as short as can be shown, in order."""
+    prove, found = Analyzer(), [(0, 0)]
+    ends = {n: element_count(new[:n]) for n in range(1, len(new) + 1)}
+    for m in range(1, len(old) + 1):
+        count = element_count(old[:m])
+        end = next((n for n, c in ends.items() if n > found[-1][1] and prove.can_prove_equal(count, c)), None)
+        if end is not None:
+            found.append((m, end))
+    fewer = min(len(old) - found[-1][0], len(new) - found[-1][1])
+    same = next((n for n in range(fewer) if not structural_equal(old[-1 - n], new[-1 - n])), fewer)
+    found += [(len(old) - n, len(new) - n) for n in range(same, -1, -1)]
+    return [(slice(a, b), slice(c, d)) for (a, c), (b, d) in pairwise(dict.fromkeys(found))]
 
 
 def reference(inputs: Any, attributes: ReshapeAttrs) -> Any:

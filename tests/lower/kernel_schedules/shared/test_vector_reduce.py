@@ -1,9 +1,11 @@
 """Which axis of a reduction is vectorised where its terms are too few for a vector: the neighbouring results, if they
 read neighbours. Each result would be a loop of its own otherwise (a depthwise convolution of 9 taps took 12 to 40
-times as long).
+times as long). And axes whose length a run tells, or that fill no whole vectors.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,10 +18,13 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
 from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.expr import LT, IntImm, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import For, ForKind
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.lower.kernel_schedules.spills import spills
 
+Size = int | Var
 AVX512 = Target("llvm -mcpu=znver4")
 
 
@@ -64,7 +69,8 @@ def test_rows_of_less_than_a_vector(terms: int) -> None:
     made, here = rows.apply(func, AVX512), rows.apply(func, HOST)
     assert isinstance(made, PrimFunc)
     assert isinstance(here, PrimFunc)
-    assert terms in _vectors(made)
+    masks = [n.b.value for n in post_order(made.body) if isinstance(n, LT) and isinstance(n.b, IntImm)]
+    assert masks == [terms]
     values, found = random_array((5, terms), "float32"), np.zeros(5, "float32")
     assert call(build(here, checked=True), here, values, found) is None
     np.testing.assert_allclose(found, values.sum(1), rtol=1e-5, atol=1e-5)
@@ -75,3 +81,46 @@ def test_rows_of_few_terms() -> None:
     made = rows.apply(create_prim_func([x, compute((40,), lambda i: reduction.sum(x[i, r], r), "y")]), AVX512)
     assert isinstance(made, PrimFunc)
     assert 5 not in _vectors(made)
+
+
+def _columns(m: Size, n: Size) -> PrimFunc:
+    """The sum of each column."""
+    x, r = placeholder((m, n), "float32", "x"), reduce_axis((0, m), "r")
+    return create_prim_func([x, compute((n,), lambda j: reduction.sum(x[r, j], r), "y")])
+
+
+def _rows(m: Size, n: Size) -> PrimFunc:
+    """The sum of each row."""
+    x, r = placeholder((m, n), "float32", "x"), reduce_axis((0, n), "r")
+    return create_prim_func([x, compute((m,), lambda i: reduction.sum(x[i, r], r), "y")])
+
+
+@pytest.mark.parametrize(("make", "axis"), [(_rows, 1), (_columns, 0)], ids=["rows", "columns"])
+def test_open_lengths(make: Callable[[Size, Size], PrimFunc], axis: int) -> None:
+    """Guards lengths of nothing, less than a vector, a rest behind several vectors."""
+    func = make(Var("m", "int64"), Var("n", "int64"))
+    here = rows.apply(func, HOST)
+    assert isinstance(here, PrimFunc)
+    library = build(here, checked=True)
+    for m, n in [(3, 0), (0, 3), (1, 1), (5, 7), (2, 16), (4, 63), (3, 64), (2, 129), (40, 300), (7, 1000)]:
+        x = random_array((m, n), "float32")
+        found = np.full(x.shape[1 - axis], np.nan, "float32")
+        assert call(library, here, x, found) is None
+        np.testing.assert_allclose(found, x.sum(axis), rtol=1e-5, atol=1e-5)
+
+
+def test_partial_results_stay_in_registers() -> None:
+    """Guards whole vectors of partial results: a masked store of the last one kept all in memory (softmax of rows of
+    10, if a run tells so, 282 us instead of 107).
+    """
+    for m, n in ((Var("m", "int64"), Var("n", "int64")), (5, 1000), (5, 10)):
+        assert not spills(_rows(m, n))
+
+
+@pytest.mark.parametrize("n", [Var("n", "int64"), 1000])
+def test_columns_side_by_side(n: Size) -> None:
+    """Guards several vectors of columns at once: 1000 rows of 1024, if a run tells so, took 195 us instead of 80."""
+    made = rows.apply(_columns(100, n), AVX512)
+    assert isinstance(made, PrimFunc)
+    wide = [s.annotations.get("lanes") for s in post_order(made.body) if isinstance(s, For)]
+    assert 128 in wide

@@ -15,9 +15,13 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
+from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 
 
@@ -43,7 +47,7 @@ def _with_axes_apart(stage: Stage, load: tir.BufferLoad) -> Stage:
     indices, spatial = list(load.indices), []
     for axis in stage.spatial:
         using = {n: d for n, d in digits.items() if d[0] is axis.var}
-        parts = _digit_axes(using, axis.size) if len(using) > 1 and axis.size is not None else None
+        parts = _digit_axes(using, axis.extent) if len(using) > 1 else None
         rest = [index for n, index in enumerate(load.indices) if n not in using]
         if parts is None or any(depends(index, axis.var) for index in rest):
             spatial.append(axis)
@@ -68,23 +72,33 @@ def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
         return None
     if not all(_is_flat(base, stage, sizes) for base, _, _ in digits.values()):
         return None
-    return _digit_axes(digits, prod(sizes))
+    return _digit_axes(digits, i64(prod(sizes)))
 
 
-def _digit_axes(digits: dict[int, tuple[PrimExpr, int, int | None]], total: int) -> dict[int, Axis] | None:
+def _digit_axes(digits: dict[int, tuple[PrimExpr, int, int | None]], total: PrimExpr) -> dict[int, Axis] | None:
     """One axis per digit of a number below `total`, keyed by digit, outermost first; None unless all digits are
     present.
     """
-    above = total
+    above: int | None = None
     axes: dict[int, Axis] = {}
     for n in sorted(digits, key=lambda n: -digits[n][1]):
         _, divisor, modulus = digits[n]
-        extent = above // divisor
-        if above % divisor or (modulus is None and above != total) or (modulus or extent) != extent:
+        extent = _quotient(total, divisor) if above is None else i64(above // divisor)
+        if extent is None or (above or divisor) % divisor or (modulus is None and above is not None):
             return None
-        axes[n] = Axis(tir.Var(f"d{n}", "int64"), tir.IntImm("int64", extent))
+        if modulus is not None and not (isinstance(extent, tir.IntImm) and extent.value == modulus):
+            return None
+        axes[n] = Axis(tir.Var(f"d{n}", "int64"), extent)
         above = divisor
     return axes if above == 1 else None
+
+
+def _quotient(total: PrimExpr, divisor: int) -> PrimExpr | None:
+    """`total / divisor`, if that is certainly whole."""
+    prove, total = Analyzer(), as_int64(total)
+    if not prove.can_prove_equal(ops.floormod(total, i64(divisor)), i64(0)):
+        return None
+    return as_int64(prove.simplify(ops.floordiv(total, i64(divisor))))
 
 
 def _digit(index: PrimExpr) -> tuple[PrimExpr, int, int | None]:

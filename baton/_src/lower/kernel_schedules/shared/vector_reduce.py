@@ -6,12 +6,15 @@ If the last spatial axis is contiguous, each lane reduces its own element. Only 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, step
 from baton._src.lower.kernel_schedules.shared.inline import CHEAP, expression_cost
 from baton._src.lower.kernel_schedules.shared.line_conditions import split_conditions, under_conditions
+from baton._src.lower.kernel_schedules.shared.line_middles import middle
 from baton._src.lower.kernel_schedules.shared.loops import (
     SERIAL,
     UNROLLED,
@@ -29,11 +32,12 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
-from baton._src.passes.tir.lowering.vectorize_loops import has_cheap_masks
+from baton._src.passes.tir.lowering.vectorize_loops import UNROLL_VECTORS, has_cheap_masks
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.builders.scalar_functions import if_then_else
 
 CHAINS = 4
 """Vectors of partial results: enough independent additions to hide the latency of one."""
@@ -81,24 +85,51 @@ def reduction(stage: Stage, target: Target) -> st.Stmt:
     lanes = _lanes(stage, target)
     size, least = stage.reduce[-1].size, lanes // 2 if has_cheap_masks(target) else lanes
     if along_reduction(stage, target) and (size is None or size >= least):
-        return nest(stage.spatial, _partial_results(stage, lanes))
+        return nest(stage.spatial, _partial_results(stage, lanes, has_cheap_masks(target)))
     if stage.spatial:
-        wide = _side_by_side(stage, lanes)
-        notes = {"lanes": wide * lanes} if wide > 1 else {}
-        inner = loop(stage.spatial[-1].var, stage.spatial[-1].extent, _accumulated(stage), VECTORIZED, **notes)
-        return nest(stage.spatial[:-1], inner)
+        return nest(stage.spatial[:-1], _side_by_side(stage, lanes))
     return _accumulated(stage)
 
 
-def _side_by_side(stage: Stage, lanes: int) -> int:
-    """How many vectors of neighbouring elements are reduced together: a column of single vectors would take as many
+def _side_by_side(stage: Stage, lanes: int) -> st.Stmt:
+    """Several vectors of neighbouring elements are reduced together: a column of single vectors would take as many
     passes over the rows, and read from each a cache line that prefetchers do not foresee.
     """
-    size = stage.spatial[-1].size
-    if size is None or _is_small(stage.reduce):
-        return 1
+    if _is_small(stage.reduce):
+        return _windows(stage, lanes)
+    axis = stage.spatial[-1]
     most = MOST_BESIDE if expression_cost(stage.value) <= CHEAP else MOST_BESIDE // 4  # others need registers, too
-    return next((wide for wide in (8, 4, 2) if wide <= most and size % (wide * lanes) == 0), 1)
+    if axis.size is not None:
+        wide = next((wide for wide in (8, 4, 2) if wide <= most and axis.size % (wide * lanes) == 0), 1)
+        if wide > 1 or axis.size < most * lanes:
+            return _part(stage, i64(0), axis.extent, wide * lanes if wide > 1 else 0)
+    width = most * lanes
+    whole = ops.multiply(ops.floordiv(as_int64(axis.extent), i64(width)), i64(width))
+    return sequence(_part(stage, i64(0), whole, width), _part(stage, whole, as_int64(axis.extent)))
+
+
+def _windows(stage: Stage, lanes: int) -> st.Stmt:
+    """Results of small windows: those in the middle of a long line ask for no border."""
+    axis = stage.spatial[-1]
+    is_unrolled = axis.size is not None and axis.size <= UNROLL_VECTORS * lanes
+    found = None if is_unrolled else middle(stage.value, axis, stage.reduce)
+    if found is None:
+        return _part(stage, i64(0), axis.extent)
+    begin, end = index_var("begin"), index_var("end")
+    parts = sequence(
+        _part(stage, i64(0), begin, kind=SERIAL),  # one or two elements
+        _part(replace(stage, value=found.value), begin, end),
+        _part(stage, end, as_int64(axis.extent), kind=SERIAL),
+    )
+    return st.LetStmt(begin, found.begin, st.LetStmt(end, found.end, parts))
+
+
+def _part(stage: Stage, begin: PrimExpr, end: PrimExpr, lanes: int = 0, kind: st.ForKind = VECTORIZED) -> st.Stmt:
+    """Elements of the last spatial axis from `begin` to `end`, in vectors of so many lanes where that is said."""
+    axis, place = stage.spatial[-1], index_var(stage.spatial[-1].var.name)
+    at = ops.cast(axis.var.dtype, ops.add(begin, place))
+    body = substitute_and_fold(_accumulated(stage), {axis.var: at})
+    return loop(place, ops.subtract(as_int64(end), begin), body, kind, **({"lanes": lanes} if lanes else {}))
 
 
 def _accumulated(stage: Stage) -> st.Stmt:
@@ -128,7 +159,7 @@ def _is_small(axes: tuple[Axis, ...]) -> bool:
     return count is not None and count <= UNROLL_POINTS
 
 
-def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
+def _partial_results(stage: Stage, lanes: int, masks: bool) -> st.Stmt:
     """One element, reduced with `CHAINS` vectors of partial results along the last reduced axis."""
     axis = stage.reduce[-1]
     chains = CHAINS if axis.size is None or axis.size >= lanes * CHAINS else 1
@@ -146,36 +177,38 @@ def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
         place = ops.add(ops.multiply(block, i64(width)), ops.add(i64(chain * lanes), lane))
         rows.append(loop(lane, lanes, _update(stage, held, ops.add(lane, i64(chain * lanes)), place), VECTORIZED))
     main = loop(block, full, sequence(*rows), SERIAL)
-    lane = index_var("lane")
-    done = ops.multiply(full, i64(width))
-    rest = ops.subtract(as_int64(axis.extent), done)
-    if chains == 1:
-        tail: st.Stmt = loop(lane, rest, _update(stage, held, lane, ops.add(done, lane)), VECTORIZED)
-    else:
-        tail = _tail(stage, held, done, rest, lanes, chains)
-    whole = nest(stage.reduce[:-1], sequence(main, tail))
+    whole = nest(stage.reduce[:-1], sequence(main, _tail(stage, held, ops.multiply(full, i64(width)), lanes, masks)))
     result = stage.combiner(stage.init, tir.BufferLoad(held, (i64(0),))) if stage.combiner else stage.init
     final = st.BufferStore(stage.buffer, result, stage.indices)
     return allocated(held, sequence(fill, whole, *_gathered(stage, held, width), final))
 
 
-def _tail(stage: Stage, held: Buffer, done: PrimExpr, rest: PrimExpr, lanes: int, chains: int) -> st.Stmt:
-    """The remainder after the full blocks: whole vectors into the first chain, then a partial one."""
+def _tail(stage: Stage, held: Buffer, done: PrimExpr, lanes: int, masks: bool) -> st.Stmt:
+    """The remainder after the full blocks: whole vectors into the first chain, then a partial one.
+
+    The partial results stay in registers only if they are written as whole vectors: a partial vector has identities in
+    its other lanes.
+    """
+    rest = ops.subtract(as_int64(stage.reduce[-1].extent), done)
     vectors = ops.floordiv(rest, i64(lanes))
     which, lane, last = index_var("v"), index_var("lane"), index_var("lane")
     place = ops.add(done, ops.add(ops.multiply(which, i64(lanes)), lane))
     whole = loop(which, vectors, loop(lane, lanes, _update(stage, held, lane, place), VECTORIZED), SERIAL)
     end = ops.add(done, ops.multiply(vectors, i64(lanes)))
     over = ops.subtract(rest, ops.multiply(vectors, i64(lanes)))
-    del chains
-    return sequence(whole, loop(last, over, _update(stage, held, last, ops.add(end, last)), VECTORIZED))
+    if not masks:
+        return sequence(whole, loop(last, over, _update(stage, held, last, ops.add(end, last)), VECTORIZED))
+    partial = loop(last, lanes, _update(stage, held, last, ops.add(end, last), tir.LT(last, over)), VECTORIZED)
+    return sequence(whole, st.IfThenElse(ops.greater(over, i64(0)), partial))
 
 
-def _update(stage: Stage, held: Buffer, slot: PrimExpr, place: PrimExpr) -> st.Stmt:
-    """held[slot] op= value at `place` of the last reduced axis."""
+def _update(stage: Stage, held: Buffer, slot: PrimExpr, place: PrimExpr, inside: PrimExpr | None = None) -> st.Stmt:
+    """held[slot] op= value at `place` of the last reduced axis, where that is `inside`."""
     assert stage.combiner is not None
     var = stage.reduce[-1].var
     value = substitute_and_fold(stage.value, {var: ops.cast(var.dtype, place)})
+    if inside is not None:
+        value = if_then_else(inside, value, identity(stage))
     return st.BufferStore(held, stage.combiner(tir.BufferLoad(held, (slot,)), value), (slot,))
 
 
