@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from baton._src.codegen.llvm.functions.vector_math import OWN_FLOAT64
 from baton._src.ir.target import Target
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
@@ -180,6 +181,26 @@ def test_other_widths(name: str, dtype: str) -> None:
     expected = FUNCTIONS[name][0](x.astype("float64"))
     tolerance = {"float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
     np.testing.assert_allclose(found.astype("float64"), expected, rtol=tolerance)
+
+
+WIDE = {
+    "exp": (-700, 700), "expm1": (-50, 700), "log": (1e-300, 1e300), "sigmoid": (-36, 700), "tanh": (-25, 25)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_float64_is_accurate(name: str) -> None:
+    """Guards functions of float64 that need no C library: small arguments, large ones, those without a number."""
+    assert set(WIDE) == OWN_FLOAT64 - {"exp_flushed"}
+    low, high = WIDE[name]
+    x = np.concatenate([samples(low, high, 20001), np.array(SPECIAL, "float64"), [-800, 800, 1e300, -1e300]])
+    found = np.empty_like(x)
+    run_native(unary(name, "float64", len(x), True), x, found)
+    with np.errstate(all="ignore"):
+        expected = FUNCTIONS[name][0](x)
+    np.testing.assert_allclose(found, expected, rtol=8e-16 if name != "sigmoid" else 1e-13)
+    if name in ("expm1", "tanh"):
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,6 +1,6 @@
 """Mathematical functions in LLVM IR.
 
-float32 mathematics is our own (`vector_math`). float64 has exp, exp_flushed, log and sigmoid of its own; the other
+float32 mathematics is our own (`vector_math`). float64 has some functions of its own; the other
 float64 functions, and a few rare float32 ones (nextafter, hypot, atan2, ...), call the C library lane by lane: every
 Python process has it, and the loader resolves the names. Narrow floats compute in float32.
 """
@@ -15,8 +15,6 @@ from baton._src.codegen.llvm.text import mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
-
-_OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "log", "sigmoid"})
 
 
 def _operands(w: Writer, call: tir.Call) -> list[str]:
@@ -38,7 +36,7 @@ def _own(name: str) -> Handler:
     def write(w: Writer, call: tir.Call) -> str:
         kind = compute_type(call.dtype)
         operands = _operands(w, call)
-        if call.dtype.bits == 64 and name not in _OWN_FLOAT64:
+        if call.dtype.bits == 64 and name not in vector_math.OWN_FLOAT64:
             return call_lanes(w.f, name, kind, operands)
         symbol = vector_math.helper(w.f.module, name, kind)
         text = ", ".join(f"{kind} {o}" for o in operands)

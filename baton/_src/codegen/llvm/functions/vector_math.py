@@ -1,8 +1,8 @@
 """exp, log, tanh, erf, sin, ... in LLVM IR: polynomials over any number of lanes, no library needed.
 
 float32: relative error about 1e-7 (a few units in the last place), infinities, NaN and subnormals as in C. pow and
-exp10 compute in float64 inside. float64 has exp and log of its own (what pow needs); other float64 functions call the C
-library (see `intrinsics`).
+exp10 compute in float64 inside. float64 has exp and log of its own (what pow needs), expm1, sigmoid and tanh; other
+float64 functions call the C library (see `intrinsics`).
 
 Each function becomes one internal helper `@baton.exp.v16f32` of the module, inlined by LLVM. Coefficients: least-
 squares fits towards the minimax polynomial, or Taylor series for float64.
@@ -105,10 +105,10 @@ def _exp10(m: Lanes, x: str) -> str:
 
 
 def _expm1(m: Lanes, x: str) -> str:
-    clamped = m.clamp(x, -30.0, 89.0)
+    clamped = m.clamp(x, -30.0, 89.0) if m.bits == 32 else m.clamp(x, -40.0, 710.0)
     r, n = _reduce_exp(m, clamped, m.round_to_int)
     p = _exp_reduced(m, r)
-    # 2^n p + (2^n - 1): the second part is exact where it matters. 2^128 is not a float: go through half of it.
+    # 2^n p + (2^n - 1): the second part is exact where it matters. 2^128 is no float32: go through half of it.
     half = m.power_of_two(m.int_op("sub", n, 1))
     moderate = m.mul(m.fma(half, p, m.sub(half, 0.5)), 2.0)
     return m.choose(m.compare("oeq", x, 0.0), x, moderate)
@@ -186,6 +186,10 @@ def _odd_quotient(m: Lanes, x: str, most: float, above: list[float], below: list
 
 
 def _tanh(m: Lanes, x: str) -> str:
+    """In float64 t / (t + 2) with t = e^(2|x|) - 1."""
+    if m.bits == 64:
+        t = m.call("expm1", m.clamp(m.mul(m.unary("fabs", x), 2.0), 0.0, 40.0))
+        return m.copysign(m.div(t, m.add(t, 2.0)), x)
     return _odd_quotient(m, x, 8.7, _TANH_ABOVE, _TANH_BELOW)
 
 
@@ -289,4 +293,6 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
     "pow": _pow,
     "fmod": fmod,
 }
-"""By name; all take one operand but `TWO_OPERANDS`. float64 may use only `exp`, `exp_flushed`, `log`, `sigmoid`."""
+"""By name; all take one operand but `TWO_OPERANDS`."""
+OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "expm1", "log", "sigmoid", "tanh"})
+"""Those that are written for float64, too."""
