@@ -17,7 +17,7 @@ from functools import reduce
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
-from baton._src.lower.kernel_schedules.shared.loops import i64
+from baton._src.lower.kernel_schedules.shared.loops import constant, i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -34,6 +34,8 @@ class Middle:
     begin: PrimExpr
     end: PrimExpr
     value: PrimExpr
+    before: int | None
+    """How many places there are before it at most, if that is known; usually there are as many behind it."""
 
 
 def middle(value: PrimExpr, line: Axis, window: tuple[Axis, ...]) -> Middle | None:
@@ -59,9 +61,9 @@ def middle(value: PrimExpr, line: Axis, window: tuple[Axis, ...]) -> Middle | No
     found = rewrite(value, rule)
     if not first and not ends:
         return None
-    length = as_int64(line.extent)
-    begin = ops.min(reduce(ops.max, [*first, i64(0)]), length)
-    return Middle(begin, ops.max(begin, reduce(ops.min, [*ends, length])), found)
+    length, before = as_int64(line.extent), reduce(ops.max, [*first, i64(0)])
+    begin = ops.min(before, length)
+    return Middle(begin, ops.max(begin, reduce(ops.min, [*ends, length])), found, constant(before))
 
 
 def _place(condition: PrimExpr, along: tir.Var, window: tuple[Axis, ...]) -> tuple[bool, PrimExpr] | None:

@@ -45,6 +45,8 @@ MOST_BESIDE = 8
 """Vectors of neighbouring elements that are reduced together."""
 UNROLL_POINTS = 16
 """Windows of up to this many points are unrolled."""
+FEW_BEFORE = 4
+"""Results at a border that are not worth a vector."""
 
 
 def along_reduction(stage: Stage, target: Target) -> bool:
@@ -116,10 +118,11 @@ def _windows(stage: Stage, lanes: int) -> st.Stmt:
     if found is None:
         return _part(stage, i64(0), axis.extent)
     begin, end = index_var("begin"), index_var("end")
+    kind = VECTORIZED if found.before is None or found.before > FEW_BEFORE else SERIAL
     parts = sequence(
-        _part(stage, i64(0), begin, kind=SERIAL),  # one or two elements
+        _part(stage, i64(0), begin, kind=kind),
         _part(replace(stage, value=found.value), begin, end),
-        _part(stage, end, as_int64(axis.extent), kind=SERIAL),
+        _part(stage, end, as_int64(axis.extent), kind=kind),
     )
     return st.LetStmt(begin, found.begin, st.LetStmt(end, found.end, parts))
 
