@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.tuning.auto_scheduler.options", "RecordToFile"),
-        **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
+        **names("driver.tvm_names.tuning.auto_scheduler.records", "RecordReader load_records"),
+        **names("driver.tvm_names.tuning.auto_scheduler.records", "load_best_record save_records"),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "dump_record_to_string load_record_from_string"),
     },
     before=wire,

@@ -1,4 +1,4 @@
-"""Custom mutators of candidates (`tvm.meta_schedule.mutator`)."""
+"""Mutators of candidates (`tvm.meta_schedule.mutator`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "Mutator"),
         **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyMutator="Mutator"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.cpu_mutators",
+            "MutateComputeLocation MutateParallel MutateTileSize MutateUnroll",
+        ),
         **renamed("driver.tvm_names.tuning.meta_schedule.default_parts", create="mutators"),
     },
     before=wire,

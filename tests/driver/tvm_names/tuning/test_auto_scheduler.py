@@ -217,6 +217,19 @@ def test_scripts_hear_of_measurements_and_write_lines_themselves(tmp_path: Path)
     assert list(read) == list(auto_scheduler.load_records(log)) != []
 
 
+def test_lines_of_a_log_some_at_a_time(tmp_path: Path) -> None:
+    """Guards `RecordReader`, with which scripts read logs: it was missing."""
+    log = tmp_path / "log.json"
+    inputs = [auto_scheduler.MeasureInput("key", "llvm -keys=cpu", {"tile": n}) for n in range(4)]
+    results = [auto_scheduler.MeasureResult([n + 1.0], "", 0.0) for n in range(4)]
+    auto_scheduler.save_records(log, inputs, results)
+    reader = auto_scheduler.RecordReader(str(log))
+    assert list(reader) == list(auto_scheduler.load_records(log)) == list(zip(inputs, results))
+    assert reader.read_lines() == (inputs, results)
+    assert reader.read_lines(2, skip_lines=1) == (inputs[1:3], results[1:3])
+    assert reader.read_lines(max_lines=9, skip_lines=3) == (inputs[3:], results[3:])
+
+
 def test_callbacks_are_told_of_each_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Guards the callbacks of task schedulers, which were refused: TVM's own two, and one of a script."""
 

@@ -119,6 +119,8 @@ def test_rules_by_their_kind() -> None:
     space = ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=ms.Postproc.create("llvm"), mutator_probs={})
     context = ms.TuneContext(mod=IRModule({"main": product}), target=Target("llvm -num-cores=2"), space_generator=space)
     assert len(context.generate_design_space()) > 1
-    assert ms.Mutator.create("llvm") == ms.mutator.create("llvm") == {}
+    assert [type(m).__name__ for m in ms.Mutator.create("llvm")] == [
+        type(m).__name__ for m in ms.mutator.create("llvm")
+    ]
     with pytest.raises(ValueError, match="no schedule rules for 'cuda'"):
         ms.ScheduleRule.create("cuda")

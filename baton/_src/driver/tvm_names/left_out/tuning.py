@@ -26,10 +26,8 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
             "VerifyGPUCode VerifyVTCMLimit"
         ),
     },
-    "decisions are changed by the strategy itself; mutators of your own derive from PyMutator": {
-        "meta_schedule.mutator": (
-            "MutateComputeLocation MutateParallel MutateThreadBinding MutateTileSize MutateUnroll"
-        ),
+    "code is made for CPUs, which have no threads to bind; mutators of your own derive from PyMutator": {
+        "meta_schedule.mutator": "MutateThreadBinding",
     },
     "models see the decisions of traces; features of your own derive from PyFeatureExtractor": {
         "meta_schedule.feature_extractor": "PerStoreFeature RandomFeatureExtractor",
@@ -50,7 +48,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
             "search_policy loop_state register_task_input_check_func"
         ),
     },
-    "records are read by auto_scheduler.load_records": {"auto_scheduler": "RecordReader"},
     "records are in force within ApplyHistoryBest, and none are written while compiling": {
         "auto_scheduler": "DispatchContext ApplyHistoryBestOrSample dispatcher",
     },

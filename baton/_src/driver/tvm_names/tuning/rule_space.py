@@ -7,6 +7,7 @@ so far, so neighbours belong to a record.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from random import Random
 
 from baton._src.driver.tuning.search import neighbours
@@ -24,10 +25,17 @@ class RuleSpace:
 
     func: PrimFunc
     target: Target
+    _known: dict[frozenset[tuple[str, int]], Mapping[str, Offer]] = field(default_factory=dict, repr=False)
+    """What was offered, by record: the kernel is scheduled to find out, and populations of proposals share records."""
 
     def offers(self, record: Record | None = None) -> Mapping[str, Offer]:
         """What the rule leaves open while `record` holds."""
-        return scheduled(self.func, has_constant_weight(self.func), record or {}, self.target).choices.offered
+        answers = frozenset((record or {}).items())
+        found = self._known.get(answers)
+        if found is None:
+            made = scheduled(self.func, has_constant_weight(self.func), record or {}, self.target)
+            found = self._known.setdefault(answers, made.choices.offered)
+        return found
 
     def drawn(self, random: Random) -> dict[str, int]:
         """Any record: an answer to every choice that comes up."""

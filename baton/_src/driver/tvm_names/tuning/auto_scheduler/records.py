@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from baton._src.driver.targets import chosen_target
@@ -84,6 +85,24 @@ def load_records(filename: str | Path) -> Iterator[Measured]:
     for line in Path(filename).read_text(encoding="utf-8", errors="replace").splitlines():
         if line.strip() and not line.startswith("#"):
             yield load_record_from_string(line)
+
+
+class RecordReader:
+    """The measurements of a log: by iteration, or some of its lines at a time."""
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = filename
+
+    def __iter__(self) -> Iterator[Measured]:
+        return load_records(self.filename)
+
+    def read_lines(
+        self, max_lines: int | None = None, skip_lines: int = 0
+    ) -> tuple[list[MeasureInput], list[MeasureResult]]:
+        """The inputs and the results of `max_lines` measurements (without it, of all) after the first `skip_lines`."""
+        end = None if max_lines is None else skip_lines + max_lines
+        pairs = list(islice(self, skip_lines, end))
+        return [inp for inp, _ in pairs], [result for _, result in pairs]
 
 
 def load_record_from_string(record: str) -> Measured:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.driver.tvm_names.tuning.meta_schedule.cpu_mutators import (
+    MutateComputeLocation,
+    MutateParallel,
+    MutateTileSize,
+    MutateUnroll,
+)
 from baton._src.driver.tvm_names.tuning.meta_schedule.cpu_postprocs import default_postprocs
 from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Mutator, Postproc, ScheduleRule
 from baton._src.driver.tvm_names.tuning.meta_schedule.schedule_rules import (
@@ -47,9 +53,14 @@ def postprocs(kind: str = "llvm") -> list[Postproc]:
 
 
 def mutators(kind: str = "llvm") -> dict[Mutator, float]:
-    """None: the strategy itself changes decisions. Error `api`: a kind of other machines."""
+    """TVM's mutators for CPUs, and how often each is used. Error `api`: a kind of other machines."""
     _check("mutators", kind)
-    return {}
+    return {
+        MutateTileSize(): 0.9,
+        MutateComputeLocation(): 0.05,
+        MutateUnroll(): 0.03,
+        MutateParallel(max_jobs_per_core=16): 0.02,
+    }
 
 
 def _check(what: str, kind: Any) -> None:
