@@ -240,6 +240,13 @@ def test_modules_and_values() -> None:
         tvm.get_global_func("nobody registered this")
     values = tvm.nd.array(np.arange(6, dtype="int32"))
     assert values._create_view((2, 3)).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert values._create_view((2,), "int32", 8).numpy().tolist() == [2, 3]
+    assert values._create_view((3,), "int16", relative_byte_offset=4).numpy().tolist() == [1, 0, 2]
+    for view in (((7,),), ((4,), "int32", 12), ((1,), "int32", -4)):
+        with pytest.raises(ValueError, match="larger than a tensor of shape"):
+            values._create_view(*view)
+    with pytest.raises(ValueError, match=r"cannot read there-is-no\.so"):
+        tvm.runtime.load_module("there-is-no.so")
     assert tvm.nd.from_dlpack(values.to_dlpack()).numpy().tolist() == [0, 1, 2, 3, 4, 5]
     assert (str(tvm.nd.array(np.ones(2))), repr(tvm.cpu(0)), tvm.gpu(0).exist) == ("[1. 1.]", "cpu(0)", False)
     assert tvm.DataType("bfloat16").type_code == tvm.DataTypeCode.BFLOAT

@@ -109,18 +109,16 @@ class NDArray:
         """Along the first axis, which a scalar does not have (`TypeError`)."""
         return map(self.__getitem__, range(len(self)))
 
-    def _create_view(self, shape: tuple[int, ...], dtype: object = None) -> NDArray:
-        """The same memory under another shape (and dtype)."""
-        kind = self.data.dtype if dtype is None else DataType(dtype).numpy
-        found = np.ascontiguousarray(self.data).reshape(-1).view(kind)
-        count = math.prod(shape)
-        if count > found.size:
-            raise fail(
-                "tensor-shape",
-                f"a view of shape {tuple(shape)} is larger than one of shape {self.shape}",
-                kind=ValueError,
-            )
-        return NDArray(found[:count].reshape(tuple(shape)), self.device)
+    def _create_view(self, shape: tuple[int, ...], dtype: object = None, relative_byte_offset: int = 0) -> NDArray:
+        """The same memory, or that from an offset on, under another shape (and dtype)."""
+        kind = np.dtype(self.data.dtype if dtype is None else DataType(dtype).numpy)
+        memory = np.ascontiguousarray(self.data).reshape(-1).view(np.uint8)
+        end = relative_byte_offset + math.prod(shape) * kind.itemsize
+        if not 0 <= relative_byte_offset <= end <= memory.size:
+            described = f"shape {tuple(shape)} and dtype {DataType(kind)} from byte {relative_byte_offset} on"
+            message = f"a view of {described} is larger than a tensor of shape {self.shape} and dtype {self.dtype}"
+            raise fail("tensor-shape", message, kind=ValueError)
+        return NDArray(memory[relative_byte_offset:end].view(kind).reshape(tuple(shape)), self.device)
 
     def __str__(self) -> str:
         return str(self.data)

@@ -312,6 +312,20 @@ def test_virtual_machine(tmp_path: Path) -> None:
         assert machine.get_outputs()[0].numpy().tolist() == [2.0, 2.0, 2.0]
 
 
+def test_the_machine_is_measured_on_what_was_set() -> None:
+    """As in TVM: `benchmark` without arguments asked for them again, took none by name, and a machine's functions could
+    not be measured."""
+    machine = relay_vm.VirtualMachine(relay_vm.compile(module(LOOP)), CPU)
+    machine.set_input("main", np.int32(3), np.zeros(3, "float32"))
+    assert len(machine.benchmark(CPU, repeat=2, number=1).results) == 2
+    assert len(machine.benchmark(CPU, x=np.ones(3, "float32"), n=np.int32(2), repeat=3, number=1).results) == 3
+    assert machine.run().numpy().tolist() == [3, 3, 3]  # what it was measured on stays set
+    for name in ("invoke", "invoke_stateful"):
+        assert len(machine.module.time_evaluator(name, CPU, number=1, repeat=4)("main").results) == 4
+    with pytest.raises(TypeError, match="unknown memory_cfg 1"):
+        relay_vm.VirtualMachine(relay_vm.compile(module(LOOP)), CPU, memory_cfg=1)
+
+
 def test_kept_arguments_are_those_of_when_they_were_given() -> None:
     """As in TVM: a NumPy array that is filled with something else before the run changed what the run computes."""
     executable = relay_vm.compile(module("def @main(%a: Tensor[(2), float32], %b: Tensor[(2), float32]) { %a - %b }"))

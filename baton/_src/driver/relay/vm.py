@@ -17,12 +17,13 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.relay.nodes import Function
 from baton._src.relay.running_values import to_value
+from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable import executable as runtime_executable
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import load_executable
 from baton._src.runtime.executable.late_constants import with_late_constants, without_large_constants
 from baton._src.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
-from baton._src.runtime.timing import BenchmarkResult
+from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -324,8 +325,28 @@ class VirtualMachine:
         repeats_to_cooldown: int = 1,
         **kwargs: Any,
     ) -> BenchmarkResult:
-        """Seconds a run, on arguments by place or name. Handing them over copies nothing, so `end_to_end` is the same;
-        the other options change nothing."""
+        """Seconds a run, on arguments by place or name, which stay set as by `set_input`; without any, on those that
+        are. Handing them over copies nothing, so `end_to_end` is the same; the other options change nothing."""
         del limit_zero_time_iterations, end_to_end, cooldown_interval_ms, repeats_to_cooldown
-        given, named = tuple(map(_argument, args)), {name: _argument(value) for name, value in kwargs.items()}
-        return self.machine.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)(*given, **named)
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        kept = self._kept.get(func_name, {})
+        given = [kept[name] for name in self.machine.executable.entry(func_name).params if name in kept]
+        return self.machine.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)(*given)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device = CPU,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures one of the machine's own: `time_evaluator("invoke")("main")` after `set_input`. The
+        last options are those of `Between`."""
+        function = self[func_name]
+        between = Between(cooldown_interval_ms, repeats_to_cooldown, f_preproc=f_preproc)
+        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms, between.before(args))

@@ -264,9 +264,8 @@ def _check_memory(config: object) -> None:
     kinds = config.values() if isinstance(config, dict) else [config]
     for kind in kinds:
         if kind is not None and kind not in MEMORY_KINDS:
-            raise fail(
-                "api", f"unknown memory_cfg {kind!r}", help=f"one of {', '.join(MEMORY_KINDS)}, or a dict of them"
-            )
+            help = f"one of {', '.join(MEMORY_KINDS)}, or a dict of them"
+            raise fail("api", f"unknown memory_cfg {kind!r}", help=help, kind=TypeError)
 
 
 __all__ = ["NO_OP", "SKIP_RUN", "VMInstrumentReturnKind", "VirtualMachine"]
