@@ -54,6 +54,11 @@ def test_written_and_read_again(write: str, tmp_path: Path) -> None:
     module["doubled"](tvm.nd.from_dlpack(locked), result)
     with pytest.raises(DiagnosticError, match="argument B: the kernel writes to this tensor, whose memory may only be"):
         module["doubled"](source, tvm.nd.from_dlpack(locked))
+    strided = np.arange(8, dtype="float32")[::2]
+    module["doubled"](tvm.nd.from_dlpack(strided), result)  # only what is written had to be contiguous
+    assert result.numpy().tolist() == [0, 4, 8, 12]
+    with pytest.raises(DiagnosticError, match="argument B: the kernel writes to this tensor, which is not contiguous"):
+        module["doubled"](source, tvm.nd.from_dlpack(strided))
     assert module.implements_function("chosen")
     assert not module.implements_function("main")
     with pytest.raises(DiagnosticError, match="no kernel is named 'main'"):

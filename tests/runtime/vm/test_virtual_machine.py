@@ -21,6 +21,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
+from tests.relax.machines import MODES, machine
 
 SOFTMAX = """
 @I.ir_module
@@ -339,3 +340,27 @@ def test_what_the_machine_itself_does_is_measured_too() -> None:
     assert vm.get_outputs("f") == vm["f"](4)
     with pytest.raises(DiagnosticError, match="no public function 'nope'"):
         vm.time_evaluator("nope")
+
+
+STRIDED = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), both: R.Tuple(R.Tensor(("n", 4), "float32"), R.Tensor((), "bool"))):
+    c = both[1]
+    if c:
+        y = R.exp(both[0])
+    else:
+        y = R.matmul(both[0], R.permute_dims(x))
+    return y
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("flag", [True, False])
+def test_tensors_over_strided_memory_are_arguments(mode: str, flag: bool) -> None:
+    """Guards bytecode: its kernels refused what an entry copies, and named neither function nor argument."""
+    base = np.arange(64, dtype="float32").reshape(8, 8) / 64
+    views = [base[::2, ::2], base.T[:, 4:], np.broadcast_to(base[0, :4], (3, 4)), base[::-1, :4]]
+    for view in views:
+        x, given = NDArray(view), NDArray(np.bool_(flag))
+        found = machine(STRIDED, mode)["main"](x, (x, given)).numpy()
+        np.testing.assert_allclose(found, np.exp(view) if flag else view @ view.T, rtol=1e-5)

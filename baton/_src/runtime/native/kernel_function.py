@@ -63,7 +63,8 @@ def signature_from_data(data: Any) -> KernelSignature:
 
 class KernelFunction:
     """Callable with one value per param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`,
-    `tensor-read-only`, `kernel-fault`, and what packed functions raise that the kernel calls."""
+    `tensor-read-only` and `tensor-layout` of what it writes to, `kernel-fault`, and what packed functions raise that
+    the kernel calls."""
 
     def __init__(self, signature: KernelSignature, address: int, library: Any = None) -> None:
         self.signature = signature
@@ -85,7 +86,7 @@ class KernelFunction:
         """The call on `values`, checked now rather than at each call: for measuring. Its faults are not raised."""
         signature = self.signature
         heap = bind_arguments(signature, values)
-        keep: list[NDArray] = []
+        keep: list[Any] = []
         arguments = [convert(v, keep) for (_, convert), v in zip(self._converters, values)]
         words = (*arguments, *[heap[slot] for slot in signature.trailing])
         entry, used = self._entry, (keep, values, self.library)
@@ -116,9 +117,13 @@ def bind_arguments(signature: KernelSignature, values: Sequence[Any]) -> list[An
         if isinstance(param, TensorValue):
             matcher.check(value, param, place)
     for number in signature.written:
-        if not values[number].data.flags.writeable:
+        flags = values[number].data.flags
+        if not flags.writeable:
             message = f"{places[number]}: the kernel writes to this tensor, whose memory may only be read"
             raise fail("tensor-read-only", message, help="give a copy of it")
+        if not flags.carray:
+            message = f"{places[number]}: the kernel writes to this tensor, which is not contiguous"
+            raise fail("tensor-layout", message, help="give a copy of it")
     return heap
 
 
@@ -131,7 +136,7 @@ def _check_scalar(value: Any, dtype: DataType, place: str) -> None:
         raise mismatch(place, "a scalar of dtype {}, {} to {}".format(dtype, *dtype.int_range), str(value), ValueError)
 
 
-Converter = Callable[[Any, list[NDArray]], Any]
+Converter = Callable[[Any, list[Any]], Any]
 
 
 def _converter(param: TensorValue | PrimScalar) -> tuple[Any, Converter]:
@@ -170,13 +175,10 @@ _C_TYPES: dict[str, Any] = {
 }
 
 
-def _tensor_address(value: NDArray, keep: list[NDArray]) -> int:
-    """The address of a tensor; one that is strided is refused, since the kernel might write it."""
+def _tensor_address(value: NDArray, keep: list[Any]) -> int:
+    """The address of a tensor; of a copy, kept in `keep`, if it is strided or misaligned, and so only read."""
     array = value.data
-    if not array.flags.c_contiguous:
-        if array.flags.writeable:
-            raise fail("tensor-layout", "a kernel was given a tensor that is not contiguous", help="copy it first")
-        usable = NDArray(contiguous(array))
-        keep.append(usable)
-        array = usable.data
+    if not array.flags.carray:
+        array = contiguous(array)
+        keep.append(array)
     return data_address(array)
