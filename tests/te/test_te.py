@@ -61,6 +61,16 @@ def test_reductions_agree_with_numpy() -> None:
     assert run(positive, {a: x}, [(4,)])[0].all()
 
 
+def test_one_condition_is_itself() -> None:
+    """Guards `te.all(*conditions)` of a list that may have one: it was taken for a reduction without an axis."""
+    i = var("i")
+    for reducer in (reduction.all, reduction.any):
+        assert str(reducer(i > 1)) == "i > 1"
+    assert str(reduction.all(i > 1, i < 5)) == "i > 1 and i < 5"
+    with pytest.raises(DiagnosticError, match="nothing says what is reduced over"):
+        reduction.sum(i)
+
+
 def test_the_maximum_of_infinities_is_one() -> None:
     """Guards the identity of max: -inf, not the smallest finite number."""
     a = placeholder((2,), name="A")

@@ -77,6 +77,16 @@ def _parts(result: Any, single: bool) -> tuple[PrimExpr, ...]:
     return tuple(operators.convert(p) for p in parts)
 
 
+def _of_conditions(reducer: Reducer) -> Reducer:
+    """`reducer`, where one condition alone is itself: scripts write `te.all(*conditions)`, of which there may be one."""
+
+    @functools.wraps(reducer)
+    def combined(expr: Any, *args: Any, **options: Any) -> Any:
+        return reducer(expr, *args, **options) if args or options else operators.convert(expr)
+
+    return combined
+
+
 sum = comm_reducer(operators.add, lambda dtype: operators.const(0, dtype), "sum")
 """The sum over reduce axes; 0 of nothing."""
 prod = comm_reducer(operators.multiply, lambda dtype: operators.const(1, dtype), "prod")
@@ -85,7 +95,7 @@ max = comm_reducer(operators.max, dtype_limits.lowest, "max")
 """The largest; of nothing -inf (the smallest integer)."""
 min = comm_reducer(operators.min, dtype_limits.highest, "min")
 """The smallest; of nothing +inf (the largest integer)."""
-all = comm_reducer(operators.logical_and, lambda dtype: IntImm(BOOL, 1), "all")
+all = _of_conditions(comm_reducer(operators.logical_and, lambda dtype: IntImm(BOOL, 1), "all"))
 """Whether every condition holds."""
-any = comm_reducer(operators.logical_or, lambda dtype: IntImm(BOOL, 0), "any")
+any = _of_conditions(comm_reducer(operators.logical_or, lambda dtype: IntImm(BOOL, 0), "any"))
 """Whether some condition holds."""
