@@ -12,6 +12,7 @@ from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import AnyDim, Var
+from baton._src.tir.index_map import IndexMap
 from baton._src.values.dtype import VOID, DataType
 from tests.ops.inferred import infer, rejects, t
 from tests.ops.prover import PROVER
@@ -297,3 +298,15 @@ def test_errors_name_operator_and_operand() -> None:
     rejects("nn.attention: head size differs: 8 against 4", "nn.attention", t(1, 2, 3, 8), t(1, 2, 3, 4), t(1, 2, 3, 4))
     rejects("takes a tuple of", "concat", t(2))
     rejects("pad_mode 'round' is not one of", "nn.pad", t(2), pad_width=[1, 1], pad_mode="round")
+
+
+def test_layouts_by_maps_keep_a_rank_that_is_known() -> None:
+    """Guards operands of which only the rank is known: that of the result was dropped, and a wrong one accepted."""
+    blocked = IndexMap.from_func(lambda i, j: (j, i // 2, i % 2))
+    found = infer("layout_transform", TensorInfo(None, F32, 2), index_map=blocked)
+    assert (found.shape, found.ndim) == (None, 3)
+    assert infer("layout_transform", TensorInfo(None, F32), index_map=blocked).ndim == 3
+    turned = {"index_map": lambda *axes: (*axes[1:], axes[0])}
+    assert infer("layout_transform", TensorInfo(None, F32, 4), **turned).ndim == 4
+    assert infer("layout_transform", TensorInfo(None, F32), **turned).ndim == -1
+    rejects("takes 2 indices, got 3", "layout_transform", TensorInfo(None, F32, 3), index_map=blocked)

@@ -174,6 +174,13 @@ def new_shape(index_map: Any, shape: Any) -> list[Any]:
     return [max(dim, 0) if isinstance(dim, int) else dim for dim in found]
 
 
+def _new_rank(index_map: Any, rank: int) -> int:
+    """The rank that the map makes of one, which may be unknown (-1). Error `index-map`: it takes other ones."""
+    if rank < 0:
+        return len(index_map.final_indices) if isinstance(index_map, IndexMap) else -1
+    return len(_as_map(index_map, rank).map_indices([k.index(0)] * rank))
+
+
 def _fills(index_map: Any, shape: Any) -> bool:
     """Whether every place of the new shape certainly gets an element."""
     try:
@@ -189,7 +196,7 @@ def infer_map(call: OpCall[MapAttrs]) -> Info:
     if call.attrs.pad_value is not None:
         check_fill(call, "pad_value", call.attrs.pad_value, x.dtype)
     if x.shape is None:
-        return TensorInfo(None, x.dtype, -1, x.vdevice)
+        return TensorInfo(None, x.dtype, _new_rank(call.attrs.index_map, x.ndim), x.vdevice)
     shape = new_shape(call.attrs.index_map, x.shape)
     math = DimMath(call.prover)
     if call.attrs.pad_value is None and math.equal(math.product(shape), math.product(x.shape)) is False:
