@@ -237,6 +237,28 @@ def test_backends_give_modules_with_the_functions_of_these_names() -> None:
     assert_runs(after, table, symbols[0])
 
 
+def test_programs_keep_the_code_they_were_compiled_with() -> None:
+    """Functions of two programs had one name: the first program called the second one's code, and said nothing."""
+    table = FunctionTable()
+    offset = [1.0]
+
+    def backend(functions: Any, options: Any, names: Any) -> Any:
+        added = offset[0]
+        return [lambda x, w, out: out.copyfrom(x.numpy() @ w.numpy() + added) for _ in functions]
+
+    table.register("relax.ext.test", backend)
+    programs = [RunCodegen(table=table)(annotated())]
+    offset[0] = 2.0
+    programs.append(RunCodegen(table=table)(annotated()))
+    x, w = arrays((2, 3), (3, 4))
+    for built, added in zip(programs, (1.0, 2.0)):
+        machine = relax.VirtualMachine(relax.build(built, "llvm"), baton.cpu(), functions=table)
+        z = x @ w + added
+        np.testing.assert_allclose(machine["main"](x, w).numpy(), np.exp(z) + z, rtol=1e-5)
+    names = [name for name in table.names() if name.startswith("fused_")]
+    assert names == [names[0], f"{names[0]}_1"]
+
+
 @pytest.mark.rule("RELAX-PASS-18")
 def test_backends_get_names_for_constants() -> None:
     """The constant stands inside of the composite function; its tensor is found under its name afterwards."""

@@ -6,9 +6,10 @@
 
 A backend is a packed function `relax.ext.<name>(functions, options, constant names)`, registered by `register_func`. It
 takes the functions and returns a list. If an entry is a module with functions of these names (as from `tvm.build`), or
-a Python callable in place of a function, it is registered under the function's `global_symbol`; any other object goes
-to the module attribute `external_mods`, and the symbol must be provided when the program runs. In either case it is
-called with the arguments followed by the output tensors, as in TVM v0.19.
+a Python callable in place of a function, it is registered under the function's `global_symbol`, followed by a number
+where other code has that name: that of a program compiled before, which goes on to use it. Any other object goes to the
+module attribute `external_mods`, and the symbol must be provided when the program runs. In either case it is called
+with the arguments followed by the output tensors, as in TVM v0.19.
 
 Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
 `const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, it
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import chain, count
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -54,9 +56,15 @@ class RunCodegen(Pass):
             return module
         names = _constant_names(chosen)
         external: list[Any] = []
+        registered: dict[str, str] = {}
         for name, found in chosen.items():
-            external.extend(self._compile(name, found, names))
-        symbols = {v: str(f.attrs["global_symbol"]) for found in chosen.values() for v, f in found}
+            symbols_of = [str(f.attrs["global_symbol"]) for _, f in found]
+            for number, entry in enumerate(self._compile(name, found, names)):
+                made = self._registered(entry, symbols_of, number)
+                registered.update(made)
+                external += [] if made else [entry]
+        own = {v: str(f.attrs["global_symbol"]) for found in chosen.values() for v, f in found}
+        symbols = {v: registered.get(symbol, symbol) for v, symbol in own.items()}
         caller = _Caller(module, symbols)
         functions = {
             v: caller.function(f) if isinstance(f, Function) else f
@@ -76,7 +84,7 @@ class RunCodegen(Pass):
     def _compile(
         self, name: str, found: list[tuple[GlobalVar, Function]], constants: Mapping[Constant, str]
     ) -> list[Any]:
-        """Run the backend; returns the entries that cannot be called here."""
+        """What the backend gives for the functions."""
         backend = self.table.get(f"relax.ext.{name}")
         if backend is None:
             raise fail(
@@ -86,7 +94,7 @@ class RunCodegen(Pass):
         options = dict((self.target_options or {}).get(name, {}))
         symbols = [str(f.attrs["global_symbol"]) for _, f in found]
         try:
-            given = list(backend.function([f for _, f in found], options, dict(constants)))
+            return list(backend.function([f for _, f in found], options, dict(constants)))
         except DiagnosticError:
             raise
         except Exception as error:
@@ -95,17 +103,21 @@ class RunCodegen(Pass):
                 f"RunCodegen: the backend {name!r} failed on {', '.join(symbols)}: {type(error).__name__}: {error}",
                 help="a backend takes (functions, options, constant names) and returns a list",
             ) from error
-        return [entry for number, entry in enumerate(given) if not self._registered(entry, symbols, number)]
 
-    def _registered(self, entry: Any, symbols: Sequence[str], number: int) -> bool:
-        """Register an entry of a backend's result if it can be called here; returns whether it can."""
+    def _registered(self, entry: Any, symbols: Sequence[str], number: int) -> dict[str, str]:
+        """Register an entry of a backend's result if it can be called here; returns the names, by symbol."""
         if hasattr(entry, "implements_function"):
             provided = {s: entry.get_function(s) for s in symbols if entry.implements_function(s)}
         else:
             provided = {symbols[number]: entry} if callable(entry) and number < len(symbols) else {}
-        for symbol, code in provided.items():
-            self.table.register(symbol, code if isinstance(code, PackedFunc) else PackedFunc(code, symbol), True)
-        return bool(provided)
+        return {symbol: self._named(symbol, code) for symbol, code in provided.items()}
+
+    def _named(self, symbol: str, code: Any) -> str:
+        """The name in the table that the code of a symbol gets."""
+        taken = set(self.table.names())
+        name = next(n for n in chain([symbol], (f"{symbol}_{i}" for i in count(1))) if n not in taken)
+        self.table.register(name, code if isinstance(code, PackedFunc) else PackedFunc(code, name))
+        return name
 
 
 def _check_symbol(var: GlobalVar, function: Function) -> None:
