@@ -10,6 +10,7 @@ from baton._src.relax.nodes import Call, ExternFunc
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.relax.text.leaves import declared_info
 from baton._src.relax.text.values import attr_arguments, quoted
+from baton._src.support.python_text import tuple_text
 
 
 class Parts(Protocol):
@@ -49,8 +50,7 @@ def _attributes(call: Call, parts: Parts) -> list[str]:
 
 
 def _infos(call: Call, parts: Parts) -> str:
-    said = [parts.info(i) for i in call.sinfo_args]
-    return f"({said[0]},)" if len(said) == 1 else f"({', '.join(said)})"
+    return tuple_text([parts.info(i) for i in call.sinfo_args])
 
 
 def _out_sinfo(call: Call, parts: Parts) -> list[str]:

@@ -20,6 +20,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.relax.text.scalars import NameOf, scalar_text
 from baton._src.relax.types import DynTensorType, PackedFuncType, ShapeType, StaticType
+from baton._src.support.python_text import tuple_text
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
 
@@ -89,7 +90,7 @@ class InfoText:
     def _tensor(self, info: TensorStructInfo) -> str:
         parts: list[str] = []
         if isinstance(info.shape, ShapeExpr):
-            parts.append(shape_tuple([self.dim(d) for d in info.shape.values]))
+            parts.append(tuple_text([self.dim(d) for d in info.shape.values]))
         elif info.shape is not None:
             parts.append(self.holder_name(info.shape))
         if not info.dtype.is_void:
@@ -104,11 +105,6 @@ class InfoText:
         if info.values is not None:
             return f"R.Shape([{', '.join(self.dim(d) for d in info.values)}])"
         return f"R.Shape(ndim={info.ndim})"
-
-
-def shape_tuple(dims: list[str]) -> str:
-    """Dims as a Python tuple."""
-    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
 
 
 def type_text(type_: StaticType) -> str:

@@ -41,6 +41,7 @@ from baton._src.relax.text.leaves import LeafText, is_simple
 from baton._src.relax.text.metadata import Metadata
 from baton._src.relax.text.scalars import scalar_text
 from baton._src.relax.text.values import quoted, value_text
+from baton._src.support.python_text import tuple_text
 from baton._src.support.trampoline import Task
 
 INDENT = "    "
@@ -265,9 +266,7 @@ class StatementPrinter:
 
 
 def _tuple_text(fields: list[str]) -> str:
-    if not fields:
-        return "R.tuple()"
-    return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
+    return tuple_text(fields) if fields else "R.tuple()"
 
 
 def _decorator(function: Function, local: bool) -> str:

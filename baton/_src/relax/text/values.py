@@ -13,6 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
 from baton._src.ir.target import Target
 from baton._src.relax.text.scalars import scalar_text
+from baton._src.support.python_text import tuple_text
 from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
@@ -32,9 +33,7 @@ def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[
         return repr(value) if math.isfinite(value) else f'float("{value!r}")'
     if isinstance(value, (tuple, list)):
         parts = [value_text(v, scalar, tensor) for v in value]
-        if isinstance(value, list):
-            return f"[{', '.join(parts)}]"
-        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        return f"[{', '.join(parts)}]" if isinstance(value, list) else tuple_text(parts)
     if isinstance(value, dict):
         inner = ", ".join(f"{value_text(k, scalar, tensor)}: {value_text(v, scalar, tensor)}" for k, v in value.items())
         return "{" + inner + "}"

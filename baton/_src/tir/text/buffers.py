@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.node import Node
+from baton._src.support.python_text import tuple_text
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
@@ -19,7 +20,7 @@ def buffer_args(buffer: Buffer, text: ExprText, with_dtype: bool = False) -> tup
     """The shape, and the other arguments that differ from the defaults."""
     options = [f'"{buffer.dtype}"'] if with_dtype or buffer.dtype != "float32" else []
     if buffer.strides:
-        options.append(f"strides={_tuple(buffer.strides, text)}")
+        options.append(f"strides={tuple_text([text(s) for s in buffer.strides])}")
     if buffer.elem_offset is not None:
         options.append(f"elem_offset={text(buffer.elem_offset)}")
     if buffer.scope() != "global":
@@ -32,12 +33,7 @@ def buffer_args(buffer: Buffer, text: ExprText, with_dtype: bool = False) -> tup
         options.append(f'buffer_type="{buffer.buffer_type}"')
     if buffer.axis_separators:
         options.append(f"axis_separators={list(buffer.axis_separators)}")
-    return _tuple(buffer.shape, text), options
-
-
-def _tuple(items: Iterable[Any], text: ExprText) -> str:
-    shown = [text(i) for i in items]
-    return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
+    return tuple_text([text(dim) for dim in buffer.shape]), options
 
 
 def is_default_param(buffer: Buffer) -> bool:
