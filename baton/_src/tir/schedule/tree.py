@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -128,6 +128,11 @@ def replace(root: st.Stmt, changes: Mapping[st.Stmt, st.Stmt]) -> st.Stmt:
     changed.update(changes)
     found: st.Stmt = rewrite(root, rule)
     return found
+
+
+def enclosing_block(path: Sequence[st.Stmt]) -> int:
+    """The place in a path of the innermost block around its last statement."""
+    return max(place for place, item in enumerate(path[:-1]) if isinstance(item, st.Block))
 
 
 def fresh_loop_variables(root: st.Stmt) -> dict[Any, Any]:

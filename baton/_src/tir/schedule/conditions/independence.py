@@ -15,6 +15,13 @@ from baton._src.tir.expr import IntImm
 from baton._src.tir.schedule.tree import computes, path_to, realizes, refuse
 
 
+def require_independent_around(stmt: st.Stmt, root: st.Stmt) -> None:
+    """`require_independent` of all loops around a statement that was put there."""
+    for item in path_to(root, stmt):
+        if isinstance(item, st.For):
+            require_independent(item, root)
+
+
 def require_independent(loop: st.For, root: st.Stmt) -> None:
     """Refuse a parallel or vectorised loop (in `root`) whose iterations depend on each other, and one bound to threads
     whose axes they cannot share.

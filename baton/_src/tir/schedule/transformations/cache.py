@@ -22,6 +22,7 @@ from baton._src.tir.schedule.tree import (
     blocks_directly_in,
     blocks_passed,
     computes,
+    enclosing_block,
     find_block,
     path_to,
     realizes,
@@ -125,7 +126,7 @@ class Spot:
 def find_spot(root: st.Stmt, old: st.Stmt, depends: Callable[[st.BlockRealize], bool]) -> Spot:
     """The outermost statement with `old` below its enclosing block that holds no other block which `depends`."""
     path = path_to(root, old)
-    place = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    place = enclosing_block(path)
     outer = path[place]
     assert isinstance(outer, st.Block)
     loops: list[st.For] = []

@@ -15,12 +15,12 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.same_value import same_value
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.schedule.conditions.independence import require_independent
+from baton._src.tir.schedule.conditions.independence import require_independent_around
 from baton._src.tir.schedule.transformations.cache import copy_nest, find_spot, insert_at, insert_nest, like
 from baton._src.tir.schedule.transformations.layout import buffer_of
 from baton._src.tir.schedule.transformations.nests import nest_over
 from baton._src.tir.schedule.transformations.reindex import axes_in
-from baton._src.tir.schedule.tree import find_block, path_to, refreshed, refuse, replace, replace_buffer, unused_name
+from baton._src.tir.schedule.tree import find_block, refreshed, refuse, replace, replace_buffer, unused_name
 
 Depends = Callable[[st.BlockRealize], bool]
 """Whether a block must stay on its side of a copy."""
@@ -101,9 +101,7 @@ def cache_inplace(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.
     spot = find_spot(root, realize, depends)
     root = insert_at(root, spot, realize, moved, before, copy, before=True)
     made = _behind(root, moved, after, first, depends)
-    for around in path_to(made, moved):
-        if isinstance(around, st.For):
-            require_independent(around, made)
+    require_independent_around(moved, made)
     return made, [first, last]
 
 

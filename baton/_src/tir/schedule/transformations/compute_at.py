@@ -15,7 +15,7 @@ from baton._src.tir.analysis.regions import through_views
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.schedule.conditions.coverage import own_conditions, require_whole
-from baton._src.tir.schedule.conditions.independence import require_independent
+from baton._src.tir.schedule.conditions.independence import require_independent_around
 from baton._src.tir.schedule.conditions.needed_ranges import ranges_of
 from baton._src.tir.schedule.conditions.overlap import overwritten
 from baton._src.tir.schedule.conditions.stored_ranges import require_within, stored, stored_boxes
@@ -204,9 +204,7 @@ def _moved(
     parts = st.stmt_list(loop.body)
     place = _place(parts, block, index)
     made = replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
-    for outer in path_to(made, nest):
-        if isinstance(outer, st.For):
-            require_independent(outer, made)
+    require_independent_around(nest, made)
     return made
 
 

@@ -17,6 +17,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.transformations.buffer_accesses import with_places
 from baton._src.tir.schedule.transformations.nests import nest_over
 from baton._src.tir.schedule.tree import (
+    enclosing_block,
     find_block,
     path_to,
     refreshed,
@@ -81,7 +82,7 @@ def with_padding(
     block = refreshed(st.Block(axes, (), (), label, st.IfThenElse(outside, store)))
     nest = nest_over(axes, block)
     path = path_to(func.body, find_block(func.body, name))
-    place = max(n for n, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    place = enclosing_block(path)
     top = path[place + 1]
     if isinstance(top, st.SeqStmt):
         after = path[place + 2]

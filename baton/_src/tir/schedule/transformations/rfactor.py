@@ -22,6 +22,7 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.coverage import require_whole
 from baton._src.tir.schedule.transformations.reducers import Reducer, reducer_of
 from baton._src.tir.schedule.tree import (
+    enclosing_block,
     find_block,
     find_loop,
     fresh_loop_variables,
@@ -64,7 +65,7 @@ def rfactor(
     first = _partial(realize, path, loop, reducer, buffers, place, label)
     second = _combined(realize, loop, reducer, buffers, place)
     nest = _nest_over_axes(second) if over_axes else _nest_of_loops(second, realize, path, loop)
-    outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    outer = enclosing_block(path)
     top = path[outer + 1]
     if isinstance(top, st.SeqStmt):
         top = path[outer + 2]
@@ -79,7 +80,7 @@ def rfactor(
 
 def _require_alone(path: list[st.Stmt], name: str) -> None:
     """Require that the loops around contain nothing else: it would run before the partial results are combined."""
-    outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    outer = enclosing_block(path)
     inside = itertools.dropwhile(lambda item: not isinstance(item, st.For), path[outer + 1 :])
     if not all(isinstance(item, st.For | st.BlockRealize) for item in inside):
         raise refuse(
@@ -251,7 +252,7 @@ def _nest_of_loops(combined: st.BlockRealize, realize: st.BlockRealize, path: li
     for term in terms:
         combined = with_condition(combined, term)
     nest: st.Stmt = combined
-    outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    outer = enclosing_block(path)
     for item in reversed(path[outer + 1 :]):
         if isinstance(item, st.For) and item not in reduced:
             nest = item.with_fields(body=nest)

@@ -18,7 +18,7 @@ from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
 from baton._src.tir.arith.systems.linear import detect_linear_equation
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.schedule.conditions.coverage import require_unconditional
-from baton._src.tir.schedule.conditions.independence import require_independent
+from baton._src.tir.schedule.conditions.independence import require_independent_around
 from baton._src.tir.schedule.transformations.buffer_accesses import with_places
 from baton._src.tir.schedule.transformations.layout import buffer_of
 from baton._src.tir.schedule.tree import (
@@ -64,9 +64,7 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     _require_one_thread(loops[: loops.index(window.loop)], buffer)
     made = _made_once(realize, buffer, window, loops, region)
     changed = replace(root, {realize: made})
-    for around in path_to(changed, made):
-        if isinstance(around, st.For):
-            require_independent(around, changed)
+    require_independent_around(made, changed)
     return _folded(changed, buffer, window)
 
 
