@@ -9,6 +9,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.broadcasting import operand
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
+from baton._src.values.dtype import DataType
 
 
 def check_scalar(call: OpCall[Any], position: int) -> None:
@@ -55,6 +56,14 @@ def check_integers(call: OpCall[Any], *positions: int) -> None:
         if not given.dtype.is_void and not given.dtype.is_int:
             name = call.op.inputs[position].name
             call.fail(f"{name} must hold integers, got {given.dtype}", code="op-dtype", help="astype first")
+
+
+def check_dtype(call: OpCall[Any], position: int, wanted: DataType) -> None:
+    """An operand of another dtype than the data's is an error."""
+    given = call.tensor(position).dtype
+    if not given.is_void and not wanted.is_void and given != wanted:
+        name = call.op.inputs[position].name
+        call.fail(f"{name} must have the data's dtype {wanted}, got {given}", code="op-dtype")
 
 
 def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:

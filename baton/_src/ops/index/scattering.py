@@ -18,13 +18,14 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import check_covered, from_either_end
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.operand_checks import check_dtype
 from baton._src.ops.precision import is_narrow
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
@@ -60,18 +61,17 @@ class ScatterAttrs(Attrs):
     reduction: str = attr("update", "the reduction: update, add, mul, mean, min or max")
 
 
-def check_updates(call: OpCall[Any], x: TensorInfo, updates: TensorInfo, reduction: str) -> None:
+def check_updates(call: OpCall[Any], reduction: str) -> None:
     """One dtype, and a reduction there is."""
     if reduction not in REDUCTIONS:
         call.fail(f"reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", code="op-attribute")
-    if not x.dtype.is_void and not updates.dtype.is_void and x.dtype != updates.dtype:
-        call.fail(f"updates must have the data's dtype {x.dtype}, got {updates.dtype}", code="op-dtype")
+    check_dtype(call, 2, call.tensor(0).dtype)
 
 
 def infer_elements(call: OpCall[ScatterAttrs]) -> Info:
     """The data's shape."""
     x, at, updates = call.tensor(0), indices_info(call), call.tensor(2)
-    check_updates(call, x, updates, call.attrs.reduction)
+    check_updates(call, call.attrs.reduction)
     if x.ndim >= 0:
         normal_axis(call, call.attrs.axis, x.ndim)
         for name, other in (("indices", at), ("updates", updates)):
@@ -193,7 +193,7 @@ def _reduction(a: ScatterNDAttrs) -> str:
 def infer_nd(call: OpCall[ScatterNDAttrs]) -> Info:
     """The data's shape; updates must have that of a gather_nd."""
     x, at, updates = call.tensor(0), indices_info(call), call.tensor(2)
-    check_updates(call, x, updates, _reduction(call.attrs))
+    check_updates(call, _reduction(call.attrs))
     if x.shape is None or at.shape is None or updates.shape is None:
         return x
     if not at.shape:

@@ -25,6 +25,7 @@ from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.tensor_indices import check_indices, index_tensors
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.operand_checks import check_dtype
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
@@ -47,8 +48,7 @@ def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
     """The data itself; the values must broadcast to what the indices name."""
     x, values, indices = call.tensor(0), call.tensor(2), index_tensors(call, 1)
     check_indices(call, x, indices)
-    if not x.dtype.is_void and not values.dtype.is_void and x.dtype != values.dtype:
-        call.fail(f"values must have the data's dtype {x.dtype}, got {values.dtype}", code="op-dtype")
+    check_dtype(call, 2, x.dtype)
     shapes = [t.shape for t in indices if t.shape is not None]
     if x.shape is not None and len(shapes) == len(indices):
         named = (*_places(call, shapes), *x.shape[len(indices) :])

@@ -18,7 +18,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.precision import accumulator, computed_wide
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
 
 
 @attrs
@@ -29,8 +29,7 @@ class ShapeAttrs(Attrs):
     dtype: Any = attr("", "unused; kept for TVM's signature", relay_only=True)
 
     def __post_init__(self) -> None:
-        if self.shape is not None:
-            set_attr(self, "shape", (self.shape,) if isinstance(self.shape, int) else tuple(self.shape))
+        set_attr(self, "shape", as_shape(self.shape))
 
 
 def _target(call: OpCall[Any]) -> tuple[tuple[Dim, ...] | None, TensorInfo]:

@@ -21,7 +21,7 @@ from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.mixed_dtypes import like_operands
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.prim import prim_dtype
 
@@ -52,8 +52,7 @@ class FullAttrs(Attrs):
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
-        if self.shape is not None:
-            set_attr(self, "shape", (self.shape,) if isinstance(self.shape, int) else tuple(self.shape))
+        set_attr(self, "shape", as_shape(self.shape))
 
 
 def infer_full(call: OpCall[FullAttrs]) -> Info:
@@ -152,8 +151,7 @@ class ShapedAttrs(Attrs):
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
-        if self.shape is not None:
-            set_attr(self, "shape", (self.shape,) if isinstance(self.shape, int) else tuple(self.shape))
+        set_attr(self, "shape", as_shape(self.shape))
 
 
 def infer_shaped(call: OpCall[ShapedAttrs]) -> Info:

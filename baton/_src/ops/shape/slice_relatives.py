@@ -16,6 +16,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.operand_checks import check_dtype
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slicing import (
     SLICE_BOUNDS,
@@ -88,8 +89,7 @@ SLICE_LIKE = OpDef(
 def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
     """The data itself."""
     x, v = call.tensor(0), call.tensor(1)
-    if not x.dtype.is_void and not v.dtype.is_void and x.dtype != v.dtype:
-        call.fail(f"the values must have the dtype of the data, {x.dtype}, got {v.dtype}", code="op-dtype")
+    check_dtype(call, 1, x.dtype)
     wanted = cut_shape(call, 2)
     if wanted is not None and v.shape is not None:
         math = DimMath(call.prover)

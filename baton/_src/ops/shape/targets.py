@@ -18,6 +18,11 @@ def is_computed(given: Any) -> bool:
     return isinstance(given, GraphExpr) and not isinstance(getattr(given, "data", None), NDArray)
 
 
+def as_shape(given: Any) -> tuple[Any, ...] | None:
+    """An attribute that states a shape, if any; one number is the shape of a vector."""
+    return (given,) if isinstance(given, int) else None if given is None else tuple(given)
+
+
 def target_dims(call: OpCall[Any], position: int, attribute: str) -> tuple[Dim, ...] | None:
     """The target dims; None if they are not known. `call.args[position]` may be absent: then the attribute says."""
     if position < len(call.args):

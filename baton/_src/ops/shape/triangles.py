@@ -17,7 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.operand_checks import check_ranks, check_scalar
+from baton._src.ops.operand_checks import check_dtype, check_ranks, check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
@@ -131,8 +131,7 @@ def infer_set_diag(call: OpCall[SetDiagAttrs]) -> Info:
         call.fail(f"k1 must not be greater than k2, got {a.k1} and {a.k2}", code="op-attribute")
     if x.ndim >= 0:
         check_ranks(call, None, x.ndim if a.k1 != a.k2 else x.ndim - 1)
-    if not x.dtype.is_void and not diagonal.dtype.is_void and x.dtype != diagonal.dtype:
-        call.fail(f"the diagonals must have the dtype {x.dtype}, got {diagonal.dtype}", code="op-dtype")
+    check_dtype(call, 1, x.dtype)
     if x.shape is not None and diagonal.shape is not None:
         same = DimMath(call.prover)
         if any(same.equal(p, q) is False for p, q in zip(x.shape[:-2], diagonal.shape[: x.ndim - 2])):
