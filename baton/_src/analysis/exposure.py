@@ -12,10 +12,21 @@ from typing import Any
 
 from baton._src.analysis.bindings import used_vars
 from baton._src.analysis.purity import may_write
-from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.traverse import post_order
-from baton._src.relax.nodes import Binding, Call, Function, If, MatchCast, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+    definition_of,
+)
 from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo
 
 
@@ -79,7 +90,7 @@ def overwritten_later(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
 
 def gives_fresh_results(call: Call) -> bool:
     """Whether the call only reads its arguments, and its result shares no memory with them."""
-    definition = call.op.definition if isinstance(call.op, Op) else None
+    definition = definition_of(call)
     return isinstance(definition, OpDef) or bool(getattr(definition, "fresh_results", False))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.traverse import children
-from baton._src.relax.nodes import Call, Function
+from baton._src.relax.nodes import Call, Function, definition_of
 from baton._src.relax.struct_info import FuncStructInfo
 
 
@@ -29,13 +29,13 @@ def is_impure_call(call: Call, pure_callees: frozenset[Any] = frozenset()) -> bo
 
 def allocates(call: Call) -> bool:
     """Whether two equal calls have distinct results (allocations, changes in place) and must not be merged."""
-    definition = call.op.definition if isinstance(call.op, Op) else None
+    definition = definition_of(call)
     return any(getattr(definition, facet, False) for facet in ("allocates", "stateful", "writes_arguments"))
 
 
 def may_write(call: Call) -> bool:
     """Whether the call may change a tensor's contents: by an effect, or in place (which counts as pure)."""
-    definition = call.op.definition if isinstance(call.op, Op) else None
+    definition = definition_of(call)
     return is_impure_call(call) or bool(getattr(definition, "writes_arguments", False))
 
 

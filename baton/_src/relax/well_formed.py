@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -21,7 +20,7 @@ from baton._src.relax.check.purity import calls_in, check_purity, functions_in
 from baton._src.relax.check.recursion import call_graph, detect_recursion
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.scope_walk import ScopeWalk
-from baton._src.relax.nodes import Binding, Function, If, SeqExpr, Tuple, TupleGetItem
+from baton._src.relax.nodes import Binding, Function, If, SeqExpr, Tuple, TupleGetItem, definition_of
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import StructInfo
@@ -155,7 +154,7 @@ def _compare_stored(function: Function, context: Context, findings: Findings) ->
             span = call.span or (binding.span if binding is not None else None)
             try:
                 _compare(call, "a call is declared to give", call.struct_info, deduce(call, context), context, findings)
-                definition = call.op.definition if isinstance(call.op, Op) else None
+                definition = definition_of(call)
                 if isinstance(definition, SpecialOp) and definition.validate is not None:
                     definition.validate(call, context)
             except DiagnosticError as error:

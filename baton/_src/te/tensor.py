@@ -6,7 +6,8 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from baton._src.ir.array import Array
-from baton._src.ir.expr import Operators, PrimExpr
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.operators import Operators
 from baton._src.ir.traverse import post_order
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail

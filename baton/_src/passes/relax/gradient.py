@@ -52,6 +52,7 @@ from baton._src.relax.nodes import (
     TupleGetItem,
     Var,
     VarBinding,
+    definition_of,
 )
 from baton._src.relax.own_variables import with_own_symbols
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -287,7 +288,7 @@ class _Reverse:
         if registered is not None:
             found: Sequence[Any] = registered(again, repeated, self._whole(adjoint, var.struct_info), self.builder)
             return found
-        definition = call.op.definition if isinstance(call.op, Op) else None
+        definition = definition_of(call)
         if not isinstance(definition, OpDef):
             name = getattr(call.op, "name", None) or getattr(call.op, "name_hint", type(call.op).__name__)
             raise _wrong(f"a call of {name} has no gradient", call, "differentiate before LegalizeOps")

@@ -7,15 +7,7 @@ from typing import Any
 from baton._src.ir.expr import Op
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.leaves import is_leaf
-from baton._src.relax.nodes import (
-    Call,
-    DataflowBlock,
-    Function,
-    If,
-    SeqExpr,
-    Tuple,
-    TupleGetItem,
-)
+from baton._src.relax.nodes import Call, DataflowBlock, Function, If, SeqExpr, Tuple, TupleGetItem, definition_of
 from baton._src.relax.special_op import SpecialOp
 from baton._src.support.spans import Span
 
@@ -101,7 +93,7 @@ def _value(value: Any, span: Span | None, findings: Findings, todo: list[Any]) -
 
 def _spelling(call: Call, span: Span | None, findings: Findings) -> None:
     """Operators with a canonical spelling (call_tir's arguments in line) must be written so."""
-    definition = call.op.definition if isinstance(call.op, Op) else None
+    definition = definition_of(call)
     if isinstance(definition, SpecialOp) and definition.normalize is not None:
         if not (len(call.args) > 1 and isinstance(call.args[1], Tuple)):
             findings.add("RELAX-OP-03", f"{definition.name}: the arguments are not an in-line tuple", span=span)

@@ -16,6 +16,7 @@ from baton._src.relax.nodes.expressions import (
     TupleGetItem,
     Var,
     as_dim,
+    definition_of,
     is_call,
 )
 from baton._src.relax.nodes.functions import ExternFunc, Function
@@ -44,5 +45,6 @@ __all__ = [
     "Var",
     "VarBinding",
     "as_dim",
+    "definition_of",
     "is_call",
 ]

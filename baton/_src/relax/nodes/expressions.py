@@ -9,8 +9,9 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 
 from baton._src.ir.array import Array
-from baton._src.ir.expr import GraphExpr, Op, Operators, PrimExpr, variable_name
+from baton._src.ir.expr import GraphExpr, Op, PrimExpr, variable_name
 from baton._src.ir.node import Node, init_field, node
+from baton._src.ir.operators import Operators
 from baton._src.relax.any_struct_info import StructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -277,6 +278,11 @@ class Call(Expr):
 def is_call(value: object, *names: str) -> TypeGuard[Call]:
     """Whether it is a call of an operator of one of these names."""
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in names
+
+
+def definition_of(value: object) -> Any:
+    """What the operator that a call is of is defined by; None for anything else."""
+    return value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
 
 
 def _is_prim_func(candidate: object) -> bool:

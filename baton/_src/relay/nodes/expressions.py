@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.ir.array import Array
 from baton._src.ir.attrs import Attrs, OpenAttrs
-from baton._src.ir.expr import GraphExpr, Op, Operators, variable_name
+from baton._src.ir.expr import GraphExpr, Op, variable_name
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.operators import Operators
 from baton._src.ir.types import Type
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Operators, PrimExpr, Range
+from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.operators import Operators
 from baton._src.ir.scalar_types import read_scalar_type
 from baton._src.ir.types import PointerType, PrimType, Type
 from baton._src.support.diagnostics import fail

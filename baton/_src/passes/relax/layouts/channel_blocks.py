@@ -13,13 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor, FollowsInput
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
-from baton._src.relax.nodes import BindingBlock, Call, Constant, PrimValue, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Call,
+    Constant,
+    PrimValue,
+    ShapeExpr,
+    Tuple,
+    Var,
+    VarBinding,
+    definition_of,
+)
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
@@ -128,7 +137,7 @@ class _Planner:
             self.convolutions[first] += self.convolutions[second]
 
     def _role(self, call: Call) -> Role | None:
-        definition = call.op.definition if isinstance(call.op, Op) else None
+        definition = definition_of(call)
         if not isinstance(definition, OpDef) or not call.args:
             return None
         first: Any = call.args[0]

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.builders import RELAX
@@ -38,6 +37,7 @@ from baton._src.relax.nodes import (
     TupleGetItem,
     Var,
     VarBinding,
+    definition_of,
 )
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
@@ -105,7 +105,7 @@ class _Converter(BindingRewriter):
             if all(orders is None for _, orders in fields):
                 return None
             return Tuple([field for field, _ in fields]), [orders for _, orders in fields]
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        definition = definition_of(value)
         if not isinstance(definition, OpDef) or value.op.name in self.stay:
             return None
         if value.op.name in self.desired:

@@ -24,8 +24,9 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import rewrite, substitute
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
+from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import (
     Binding,
@@ -99,7 +100,7 @@ class _Computer(ModuleRewriter):
     def _computed(self, value: PrimValue) -> Var:
         """The variable that holds the scalar, computed before the present binding."""
         expr = value.value
-        variables = _variables(expr)
+        variables = prim_vars(expr)
         kernel = self._kernel(expr, variables)
         info = PrimStructInfo(expr.dtype, expr)
         if self.pure[-1] or self.in_dataflow:
@@ -121,8 +122,8 @@ class _Computer(ModuleRewriter):
         """The kernel that computes an expression of these variables; equal ones are made once."""
         known = self.kernels.setdefault(structural_hash(expr), [])
         for other, var in known:
-            if structural_equal(other, expr) and len(_variables(other)) == len(variables):
-                if all(a is b for a, b in zip(_variables(other), variables)):
+            if structural_equal(other, expr) and len(prim_vars(other)) == len(variables):
+                if all(a is b for a, b in zip(prim_vars(other), variables)):
                     return var
         own = {v: v.copy() for v in variables}
         out = decl_buffer((), expr.dtype, "out")
@@ -137,7 +138,3 @@ class _Computer(ModuleRewriter):
 
 def _is_computed(item: Any) -> bool:
     return isinstance(item, PrimValue) and not isinstance(item.value, (IntImm, FloatImm, TirVar))
-
-
-def _variables(expr: PrimExpr) -> list[TirVar]:
-    return [n for n in post_order(expr) if isinstance(n, TirVar)]

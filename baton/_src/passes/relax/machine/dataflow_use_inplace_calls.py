@@ -35,6 +35,7 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Tuple,
     VarBinding,
+    definition_of,
 )
 from baton._src.relax.special.calls import CallTIRInplaceAttrs
 from baton._src.relax.special_ops import special_op
@@ -102,7 +103,7 @@ class _Rewriter(ModuleRewriter):
 
     def _gives_memory(self, value: Any) -> bool:
         """Whether the result of a call has its own memory; a reshaped tensor may become a view."""
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        definition = definition_of(value)
         if isinstance(definition, OpDef):
             return definition.fusion is not Fusion.INJECTIVE and not may_alias(value)
         return bool(self._arguments(value))

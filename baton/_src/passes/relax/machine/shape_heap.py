@@ -12,8 +12,9 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import substitute
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import Call, ExternFunc, PrimValue, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
@@ -96,14 +97,10 @@ def _store(heap: Buffer, slot: int, value: PrimExpr) -> BufferStore:
 
 def has_variables(expr: PrimExpr) -> bool:
     """Whether a dim depends on shape variables."""
-    return bool(_variables(expr))
+    return bool(prim_vars(expr))
 
 
 def _same_expr(a: PrimExpr, b: PrimExpr) -> bool:
     """Equal with the same variables in the same places (`structural_equal` alone pairs `n` with `m`)."""
-    one, other = _variables(a), _variables(b)
+    one, other = prim_vars(a), prim_vars(b)
     return len(one) == len(other) and all(x is y for x, y in zip(one, other)) and structural_equal(a, b)
-
-
-def _variables(expr: PrimExpr) -> list[TirVar]:
-    return [n for n in post_order(expr) if isinstance(n, TirVar)]

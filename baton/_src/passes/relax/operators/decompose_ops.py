@@ -24,7 +24,17 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, ExternFunc, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.nodes import (
+    Call,
+    ExternFunc,
+    Function,
+    MatchCast,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    VarBinding,
+    definition_of,
+)
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
@@ -47,7 +57,7 @@ class DecomposeOps(FunctionPass):
 
 class _Expander(DecomposingRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        definition = definition_of(value)
         if not isinstance(definition, OpDef):
             return value
         infos = [to_info(a.struct_info) for a in value.args]

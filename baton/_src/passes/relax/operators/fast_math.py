@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
-from baton._src.relax.nodes import Call, ShapeExpr, VarBinding
+from baton._src.relax.nodes import Call, ShapeExpr, VarBinding, definition_of
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.te.tensor import Tensor
@@ -38,7 +37,7 @@ class FastMathTransform(Pass):
 
 class _Faster(ModuleRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        definition = definition_of(value)
         fast = FAST.get(definition.name) if isinstance(definition, OpDef) else None
         info = getattr(value, "struct_info_", None)
         known = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and info.dtype == "float32"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
+from baton._src.relax.nodes import definition_of
 
 
 class Policy(Enum):
@@ -37,7 +37,7 @@ ALWAYS, FOLLOW = frozenset(_ALWAYS.split()), frozenset(_FOLLOW.split())
 
 def policy_of(call: Any) -> Policy | None:
     """The policy of the operator called; None for calls of anything else. Operators in no list keep their dtype."""
-    definition = call.op.definition if isinstance(call.op, Op) else None
+    definition = definition_of(call)
     if not isinstance(definition, OpDef):
         return None
     if definition.name in ALWAYS:

@@ -24,7 +24,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
-from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
+from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding, definition_of
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -158,7 +158,7 @@ def _constant_operand(value: Any, op: Op) -> tuple[Any, AnyArray] | None:
 
 def _channels(value: Any) -> _Channels | None:
     """Where the output channels are, if `value` is a convolution with constant weights."""
-    definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+    definition = definition_of(value)
     layout = definition.layout if isinstance(definition, OpDef) else None
     if not isinstance(layout, Anchor) or layout.kernel is None or not isinstance(value.args[1], Constant):
         return None
