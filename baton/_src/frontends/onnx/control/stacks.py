@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.indices import from_front
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.control.loops import in_one
 from baton._src.frontends.onnx.node import OnnxNode
@@ -89,5 +90,4 @@ def _numbers(node: OnnxNode, count: Dim) -> Value:
 def _place(node: OnnxNode, stack: Value, position: Value) -> Value:
     """A position counted from the front; one outside stays outside."""
     g, at = node.graph, node.graph.reshape(node.graph.cast(position, INT64), ())
-    count = g.dims(sizes_of(node, stack)[0])
-    return g.call("where", g.call("less", at, g.scalar(0, at)), g.call("add", at, count), at)
+    return from_front(g, at, sizes_of(node, stack)[0])

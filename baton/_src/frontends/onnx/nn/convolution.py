@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, check_spatial_axes, framed, steps_of, window_of
+from baton._src.frontends.onnx.nn.windows import (
+    LAYOUTS,
+    Window,
+    check_spatial_axes,
+    framed,
+    halves,
+    steps_of,
+    window_of,
+)
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 
 
@@ -86,10 +94,9 @@ def _transposed(node: OnnxNode) -> Window:
     begins, ends = [], []
     for size, stride, dilation, extra in zip(kernel, strides, dilations, _output_padding(node, rank), strict=True):
         total = max((size - 1) * dilation + 1 + extra - stride, 0) if node.attr("auto_pad") != "VALID" else 0
-        small, large = total // 2, total - total // 2
-        upper = node.attr("auto_pad") != "SAME_LOWER"
-        begins.append(small if upper else large)
-        ends.append(large if upper else small)
+        begin, end = halves(total, upper=node.attr("auto_pad") != "SAME_LOWER")
+        begins.append(begin)
+        ends.append(end)
     return Window(kernel, strides, dilations, tuple(begins + ends))
 
 
@@ -120,10 +127,9 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
         if total < 0:  # More than there is: zeros behind the end.
             added[axis] -= total
             total = 0
-        small, large = total // 2, total - total // 2
-        upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
-        begins.append(small if upper else large)
-        ends.append(large if upper else small)
+        begin, end = halves(total, upper=node.attr("auto_pad", "NOTSET") == "SAME_UPPER")
+        begins.append(begin)
+        ends.append(end)
     return tuple(begins + ends), tuple(added)
 
 

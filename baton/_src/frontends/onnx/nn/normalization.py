@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.moments import moments
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.narrow import in_float32, wide
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -61,16 +62,14 @@ def instance_normalization(node: OnnxNode) -> Value:
 
 def _normalise(node: OnnxNode, x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
     g = node.graph
-    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
-    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    centred, _, variance = moments(g, x, axes)
     return g.call("multiply", centred, g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x))))
 
 
 def mean_variance_normalization(node: OnnxNode) -> Value:
     axes = node.ints("axes") or (0, 2, 3)
     g, x = node.graph, node[0]
-    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
-    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    centred, _, variance = moments(g, x, axes)
     return g.call("divide", centred, g.call("add", g.call("sqrt", variance), g.scalar(1e-9, x)))
 
 
@@ -86,10 +85,7 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
         beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
         beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
         return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
-    widened = wide(node, x)
-    mean = g.call("mean", widened, axis=axes, keepdims=True)
-    centred = g.call("subtract", widened, mean)
-    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    centred, mean, variance = moments(g, wide(node, x), axes)
     inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, mean)))
     out = g.call("multiply", g.cast(g.call("multiply", centred, inverse), x.dtype), node[1])
     # ONNX has no float64 for the statistics.

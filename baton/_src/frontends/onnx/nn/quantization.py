@@ -15,8 +15,8 @@ from baton._src.frontends.onnx.tensors.casts import saturating_cast
 from baton._src.values.dtype import INT32, DataType
 
 
-def _zero_of(node: OnnxNode, index: int, dtype: DataType) -> Value:
-    given = node.optional(index)
+def _zero_of(node: OnnxNode, dtype: DataType) -> Value:
+    given = node.optional(2)
     return given if given is not None else node.graph.constant(0, dtype)
 
 
@@ -41,7 +41,7 @@ def quantize_linear(node: OnnxNode) -> Value:
         node.fail(f"its output_dtype is {dtype}, but its zero point is {zero.dtype}")
     if dtype.is_float:
         return _to_small_float(node, dtype, zero)
-    return _quantize(node, node[0], node[1], _zero_of(node, 2, dtype), dtype)
+    return _quantize(node, node[0], node[1], _zero_of(node, dtype), dtype)
 
 
 def dynamic_quantize_linear(node: OnnxNode) -> list[Value]:
@@ -65,6 +65,11 @@ def _to_small_float(node: OnnxNode, dtype: DataType, zero: Value | None) -> Valu
     return saturating_cast(node, scaled, dtype) if node.attr("saturate", 1) else g.cast(scaled, dtype)
 
 
+def _axis(node: OnnxNode, scale: Value) -> int:
+    """The axis that scales which do not depend on the block belong to; one for all elements has none."""
+    return int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
+
+
 def _along(node: OnnxNode, x: Value, scale: Value) -> Value:
     """A vector of scales shaped so that it runs along the node's axis of `x`."""
     if scale.rank != 1 or x.rank == 1:
@@ -80,8 +85,7 @@ def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataTy
     _warn_of_infinity(node, scale)
     scale, zero = _parameters(node, x, scale, zero)
     if scale.rank <= 1:
-        axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
-        return g.call("quantize", x, scale, zero, axis=axis, out_dtype=dtype)
+        return g.call("quantize", x, scale, zero, axis=_axis(node, scale), out_dtype=dtype)
     (low, high), wide = dtype.int_range, "float32" if dtype.bits <= 16 else "float64"
     rounded = g.call("round", g.call("divide", g.cast(x, wide), g.cast(scale, wide)))
     shifted = g.call("add", rounded, g.cast(zero, wide))
@@ -131,10 +135,9 @@ def dequantize_linear(node: OnnxNode) -> Value:
     if x.dtype.is_float:
         scale, _ = _parameters(node, x, scale, g.constant(0, x.dtype))
         return g.cast(g.call("multiply", g.cast(x, scale.dtype), _along(node, x, scale)), dtype)
-    scale, zero = _parameters(node, x, scale, _zero_of(node, 2, x.dtype))
+    scale, zero = _parameters(node, x, scale, _zero_of(node, x.dtype))
     if scale.rank <= 1:
-        axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
-        return g.call("dequantize", x, scale, zero, axis=axis, out_dtype=dtype)
+        return g.call("dequantize", x, scale, zero, axis=_axis(node, scale), out_dtype=dtype)
     whole = g.call("subtract", g.cast(x, INT32), g.cast(zero, INT32))
     return g.cast(g.call("multiply", g.cast(whole, scale.dtype), scale), dtype)
 

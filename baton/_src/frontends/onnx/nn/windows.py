@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from baton._src.frontends.graph_builder.operands import at_least
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.frontends.onnx.tensors.padding import widened
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.dataclass import dataclass
-from baton._src.tir import operators as ops
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 """(data, kernel, transposed kernel) by spatial rank."""
@@ -93,13 +94,14 @@ def _same(node: OnnxNode, kernel: tuple[int, ...], strides: tuple[int, ...], dil
         reach = (size - 1) * dilation
         # A stride of 1 needs as much whatever the extent is.
         covered = (extent + stride - 1) // stride * stride - stride + reach + 1
-        total = reach if stride == 1 else _larger(covered - extent, 0)
-        small, large = total // 2, total - total // 2
-        upper = node.attr("auto_pad") == "SAME_UPPER"
-        begins.append(small if upper else large)
-        ends.append(large if upper else small)
+        total = reach if stride == 1 else at_least(covered - extent, 0)
+        begin, end = halves(total, upper=node.attr("auto_pad") == "SAME_UPPER")
+        begins.append(begin)
+        ends.append(end)
     return begins + ends
 
 
-def _larger(a: Dim, b: int) -> Dim:
-    return max(a, b) if isinstance(a, int) else ops.max(a, b)
+def halves(total: Any, upper: bool) -> tuple[Any, Any]:
+    """A padding divided among the two ends of an axis; `upper`: where it is odd, the end gets one more."""
+    small, large = total // 2, total - total // 2
+    return (small, large) if upper else (large, small)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.graph_builder.indices import from_front
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -14,12 +15,9 @@ def from_the_front(node: OnnxNode, indices: Value, data: Value, axis: int) -> Va
     """Indices counted from the end made to count from the front; constants that do not need it stay."""
     if indices.array is not None and (indices.array >= 0).all():
         return indices
-    dim = None if data.shape is None else data.shape[axis]
-    g = node.graph
-    if dim is None:
+    if data.shape is None:
         node.fail("the size of the axis must be known for computed indices", code="onnx-dynamic")
-    size = g.dims(dim, indices.dtype)
-    return g.call("where", g.call("less", indices, g.scalar(0, indices)), g.call("add", indices, size), indices)
+    return from_front(node.graph, indices, data.shape[axis])
 
 
 def gather(node: OnnxNode) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.moments import moments
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.tensors import dtype_of
@@ -142,11 +143,9 @@ def native_batch_norm(
 
 def _normalised(node: AtenNode, x: Value, axes: tuple[int, ...], eps: float) -> tuple[Value, Value, Value]:
     """((x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps)) over axes, of narrow floats in float32."""
-    g, x = node.graph, node.widened(x)
-    mean = g.call("mean", x, axis=axes, keepdims=True)
-    centred = g.call("subtract", x, mean)
-    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
-    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(eps, x)))
+    g = node.graph
+    centred, mean, variance = moments(g, node.widened(x), axes)
+    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(eps, variance)))
     return g.call("multiply", centred, inverse), mean, inverse
 
 

@@ -126,8 +126,9 @@ def _on_floats(node: AtenNode) -> Callable[..., Value]:
     return compute
 
 
-def _cubic_weights(compute: Callable[..., Value], rest: Value, a: float = -0.75) -> dict[int, Value]:
-    """Keys' kernel at the distances of four neighbours."""
+def _cubic_weights(compute: Callable[..., Value], rest: Value) -> dict[int, Value]:
+    """Keys' kernel at the distances of four neighbours, with PyTorch's coefficient."""
+    a = -0.75
 
     def polynomial(x: Value, *factors: float) -> Value:
         found = compute("multiply", x, factors[0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.graph import count_of
+from baton._src.frontends.graph_builder.indices import from_front
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut
@@ -16,24 +17,15 @@ from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 
 
-def from_front(node: AtenNode, indices: Value, x: Value, axis: int) -> Value:
-    """Indices into an axis; constants that need no change stay."""
-    if indices.array is not None and (indices.array >= 0).all():
-        return indices
-    g = node.graph
-    size = g.dims(node.sizes(x)[axis], indices.dtype)
-    return g.call("where", g.call("less", indices, g.scalar(0, indices)), g.call("add", indices, size), indices)
-
-
 def joined(node: AtenNode, indices: Sequence[Value], x: Value, axes: Sequence[int]) -> Value:
     """Indices (int64) into several axes as one into all of them, flattened. One that is outside of its axis makes the
     whole outside: nobody takes it for another element's."""
     if len(indices) == 1:
-        return from_front(node, indices[0], x, axes[0])
+        return from_front(node.graph, indices[0], node.sizes(x)[axes[0]])
     g, sizes, places = node.graph, node.sizes(x), list[Value]()
     for index, axis in zip(indices, axes, strict=True):
         size, zero = g.dims(sizes[axis], index.dtype), g.scalar(0, index)
-        place = from_front(node, index, x, axis)
+        place = from_front(node.graph, index, node.sizes(x)[axis])
         inside = g.call("logical_and", g.call("greater_equal", place, zero), g.call("less", place, size))
         places.append(g.call("where", inside, place, g.scalar(_BEYOND, index)))
     place = places[0]
@@ -51,7 +43,7 @@ def index_select(node: AtenNode, x: Value, dim: int, indices: Value) -> Value:
         return node.graph.reshape(index_select(node, node.graph.reshape(x, (1,)), 0, indices), ())
     axis = node.axis(dim, x.rank)
     flat = node.graph.reshape(indices, (-1,))
-    return node.graph.call("take", x, from_front(node, flat, x, axis), axis=axis, mode="fast")
+    return node.graph.call("take", x, from_front(node.graph, flat, node.sizes(x)[axis]), axis=axis, mode="fast")
 
 
 def gather(node: AtenNode, x: Value, dim: int, indices: Value, *, sparse_grad: bool = False) -> Value:
@@ -122,7 +114,7 @@ def leading(node: AtenNode, source: Value, indices: Value) -> Value:
 def take(node: AtenNode, x: Value, indices: Value) -> Value:
     """By places in the flattened tensor."""
     flat = node.graph.reshape(x, (-1,))
-    return node.graph.call("take", flat, from_front(node, indices, flat, 0), axis=0, mode="fast")
+    return node.graph.call("take", flat, from_front(node.graph, indices, node.sizes(flat)[0]), axis=0, mode="fast")
 
 
 def without_masks(node: AtenNode, x: Value, indices: Sequence[Value | None]) -> list[Value | None]:
