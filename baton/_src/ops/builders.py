@@ -198,16 +198,21 @@ def relay_namespace(catalogue: Catalogue) -> Namespace:
 
 def _nested(builders: Mapping[str, Callable[[], Any]], helpers: Mapping[str, Callable[..., Any]]) -> Namespace:
     """Namespaces of what makes `builders`, and of functions that compose them: `{"nn.relu": ..., "add": ...}`."""
-    tree: dict[str, Any] = {}
     composed = {dotted: partial(_composed, dotted, helper, lambda: whole) for dotted, helper in helpers.items()}
-    for dotted, make in {**builders, **composed}.items():
+    whole: Namespace = _as_namespace(as_tree({**builders, **composed}))
+    return whole
+
+
+def as_tree(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """What has dotted names as mappings in mappings: `{"nn.relu": f}` becomes `{"nn": {"relu": f}}`."""
+    tree: dict[str, Any] = {}
+    for dotted, entry in flat.items():
         *path, last = dotted.split(".")
         place = tree
         for part in path:
             place = place.setdefault(part, {})
-        place[last] = make
-    whole: Namespace = _as_namespace(tree)
-    return whole
+        place[last] = entry
+    return tree
 
 
 def _as_namespace(tree: Mapping[str, Any]) -> Namespace:

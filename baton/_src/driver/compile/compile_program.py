@@ -21,7 +21,6 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.transform.collector import collect_recent
 from baton._src.transform.context import PassContext
-from baton._src.values.tensor import NDArray
 
 _LARGE = 1 << 25
 """Bytes of constants above which their remnants are collected at once."""
@@ -83,6 +82,6 @@ def _release_weights(executable: Executable) -> None:
     Readers and IR form reference cycles that hold the weights as they were in the file, which doubles the memory of the
     model. For small models this is not worth a collection.
     """
-    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    size = executable.constant_bytes
     if size >= _LARGE:
         collect_recent()

@@ -123,7 +123,7 @@ def keep_program(key: ProgramKey, executable: Executable, files: Mapping[Path, S
     """Write an entry, in a thread of its own, unless the model or one of its external `files` changed since then;
     `seconds` is what compiling took.
     """
-    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    size = executable.constant_bytes
     if seconds < WORTHWHILE or size > key.options.programs // 2:
         return
     read = {**files, key.path: key.state}

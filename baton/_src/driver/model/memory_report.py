@@ -6,12 +6,11 @@ from baton._src.runtime.dim_expr import DimExpr, format_dim
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.native_plan import NativeOutput, NativePlan
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import NDArray
 
 
 def memory_report(executable: Executable) -> str:
     """What a run needs, and for every native function its arena and the place of each intermediate."""
-    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    size = executable.constant_bytes
     lines = [f"constants: {size} bytes"]
     for plan in executable.natives.values():
         lines += [_peak_line(plan, size), *_plan_lines(plan)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.ops.builders import RELAX, RELAY, Namespace
+from baton._src.ops.builders import RELAX, RELAY, Namespace, as_tree
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
@@ -66,11 +66,4 @@ def builder_tir() -> Mapping[str, Any]:
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted names as namespaces."""
-    tree: dict[str, Any] = {}
-    for name, entry in flat.items():
-        *path, last = name.split(".")
-        place = tree
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = entry
-    return {name: Namespace(_nested(v)) if isinstance(v, dict) else v for name, v in tree.items()}
+    return {name: Namespace(_nested(v)) if isinstance(v, dict) else v for name, v in as_tree(flat).items()}

@@ -134,6 +134,11 @@ class Executable(ModuleFace):
             raise fail("api", f"there is no source of format {fmt!r}", help=help)
         return self.listing(fmt or "ll")
 
+    @property
+    def constant_bytes(self) -> int:
+        """The size of all constant tensors."""
+        return sum(c.data.nbytes for c in self.constants if isinstance(c, NDArray))
+
     def stats(self) -> str:
         """How many functions, constants and instructions there are, and which packed functions are needed."""
         shapes = [f"{tuple(c.shape)} {c.dtype}" for c in self.constants if isinstance(c, NDArray)]

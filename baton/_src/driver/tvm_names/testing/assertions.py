@@ -12,19 +12,16 @@ import numpy as np
 
 from baton._src.driver.tvm_names.testing import pytest_plugin
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.values.convert import to_numpy
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import AnyArray, NDArray
+from baton._src.values.tensor import AnyArray
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
     """Like `numpy.testing.assert_allclose`, for tensors too; the shapes must agree."""
-    left, right = _array(actual), _array(desired)
+    left, right = to_numpy(actual), to_numpy(desired)
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
-
-
-def _array(value: Any) -> Any:
-    return value.data if isinstance(value, NDArray) else np.asarray(value)
 
 
 def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:

@@ -150,28 +150,29 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
 
 def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes."""
-    return call("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
+    return call("nn.layer_norm", data, gamma, beta, axes=axes_of(axis), epsilon=epsilon)
 
 
 def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes, channels in axis 1."""
-    return call("nn.instance_norm", data, gamma, beta, channel_axis=1, axes=_axes(axis), epsilon=epsilon)
+    return call("nn.instance_norm", data, gamma, beta, channel_axis=1, axes=axes_of(axis), epsilon=epsilon)
 
 
 def group_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
 ) -> Any:
     """Normalised over groups of channels and axes."""
-    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": _axes(axes), "epsilon": epsilon}
+    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": axes_of(axes), "epsilon": epsilon}
     return call("nn.group_norm", data, gamma, beta, **options)
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
     """Divided by the root of the mean square over axes."""
-    return call("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
+    return call("nn.rms_norm", data, weight, axes=axes_of(axis), epsilon=epsilon)
 
 
-def _axes(axis: Any) -> tuple[int, ...]:
+def axes_of(axis: Any) -> tuple[int, ...]:
+    """One axis or several, as a tuple."""
     return (axis,) if isinstance(axis, int) else tuple(axis)
 
 

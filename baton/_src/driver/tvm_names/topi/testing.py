@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS as KERNELS
+from baton._src.driver.tvm_names.topi.layers import axes_of
 from baton._src.driver.tvm_names.topi.schedules import default_schedule
 from baton._src.driver.tvm_names.topi.testing_convolutions import CONVOLUTIONS
 from baton._src.driver.tvm_names.topi.testing_layers import LAYERS
@@ -47,12 +48,12 @@ def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
 def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes."""
     beta = np.zeros_like(gamma) if beta is None else beta
-    return reference("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
+    return reference("nn.layer_norm", data, gamma, beta, axes=axes_of(axis), epsilon=epsilon)
 
 
 def instance_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes, channels in axis 1."""
-    options = {"channel_axis": 1, "axes": _axes(axis), "epsilon": epsilon}
+    options = {"channel_axis": 1, "axes": axes_of(axis), "epsilon": epsilon}
     return reference("nn.instance_norm", data, gamma, beta, **options)
 
 
@@ -60,17 +61,13 @@ def group_norm_python(
     data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
 ) -> Any:
     """Normalised over groups of channels and axes."""
-    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": _axes(axes), "epsilon": epsilon}
+    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": axes_of(axes), "epsilon": epsilon}
     return reference("nn.group_norm", data, gamma, beta, **options)
 
 
 def rms_norm_python(data: Any, weight: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Divided by the root of the mean square."""
-    return reference("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
-
-
-def _axes(axis: Any) -> tuple[int, ...]:
-    return (axis,) if isinstance(axis, int) else tuple(axis)
+    return reference("nn.rms_norm", data, weight, axes=axes_of(axis), epsilon=epsilon)
 
 
 def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
