@@ -1,1 +1,3 @@
-"""Measuring a model against other runtimes: `peers` run it, `rounds` interleaves them, `report` writes the tables."""
+"""Measuring a model against other runtimes: `peers` run it `prepared`, PyTorch (`torch_peers`) on a translation
+(`torch_graph/`); `rounds` interleaves them, `footprint` is their memory, `report` writes the tables.
+"""

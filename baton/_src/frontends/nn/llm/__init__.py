@@ -1,3 +1,3 @@
 """Building blocks of language models (`tvm.relax.frontend.nn.llm`): `kv_cache` paged KV caches, `position_embedding`
-rotary embeddings.
+rotary embeddings, `rope_frequencies` theirs.
 """

@@ -1,4 +1,5 @@
-"""Complex tensors as pairs of real ones: `pair`, `fourier` transforms, and operators on pairs (`paired`).
+"""Complex tensors as pairs of real ones: `pair`, `fourier` transforms, and operators on pairs (`paired`,
+`running_products`).
 
 Other operators are decomposed beforehand, in terms of PyTorch (`decompositions`): into `functions` of the parts, and
 `operators` on real tensors.
