@@ -66,7 +66,8 @@ class Volumes(nn.Module):
         pools = functional.adaptive_max_pool3d(y, (1, 2, 1)), functional.adaptive_max_pool2d(flat, (2, 1))
         borders = functional.pad(y, (1, 2, 0, 1, 2, 0), "replicate"), functional.pad(flat, (1, 0, -1, 2), "replicate")
         smaller = functional.interpolate(flat, (3, 4), mode="bilinear", antialias=True)
-        more = functional.pad(y[0, 0], (1, 2), "replicate"), smaller
+        factors = functional.interpolate(flat, scale_factor=(1.0, 0.6), mode="bicubic", antialias=True)
+        more = functional.pad(y[0, 0], (1, 2), "replicate"), smaller, factors
         return torch.cat([part.flatten() for part in (*pools, *borders, *more)])
 
 

@@ -56,8 +56,7 @@ def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: b
     own = node.sizes(x)[2:]
     factors = list(scales or ()) or [None] * len(size)
     blended = method in ("linear", "cubic") and not x.dtype.is_float
-    wide = method in ("linear", "cubic") and x.dtype.bits > 32  # the catalogue's resizes weigh in float32
-    if not (blended or wide) and all(_is_ratio(a, b, s) for a, b, s in zip(own, size, factors, strict=True)):
+    if not blended and all(_is_ratio(a, b, s) for a, b, s in zip(own, size, factors, strict=True)):
         return _plain(node, x, method, size, align)
     axes = list(enumerate(zip(own, size, factors, strict=True), 2))
     for axis, (before, after, scale) in reversed(axes):
@@ -240,7 +239,7 @@ def smoothed(method: str) -> Converter:
         own = node.sizes(x)[2:]
         if size is None:
             size = [_scaled(d, s) for d, s in zip(own, factors, strict=True)]
-        given = list(factors) if factors and factors[0] is not None else [None] * len(size)
+        given = factors if len(factors) == len(size) else [None] * len(size)
         axes = list(enumerate(zip(own, size, given, strict=True), 2))
         for axis, (before, after, scale) in reversed(axes):
             sizes = node.known(before, "the size of the axis"), node.known(after, "the size of the result")
