@@ -76,7 +76,8 @@ with torch.inference_mode():
 - Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
   arithmetic, functions, products, convolutions, linear algebra, gradients. Inputs and results of exported programs are
   real (`torch.view_as_real`), those of `torch.compile` may be complex. Fourier transforms may have any length that is
-  known when compiling.
+  known when compiling. PyTorch opens sizes by itself through `torch.compile`: a graph that needs to know them (such a
+  transform, `antialias=True`) is compiled for each that comes.
 - Control flow that depends on tensors is imported: `torch.cond`, and `while_loop`, `scan` and `map` of any number of
   iterations; up to 1024 steps of scans and maps are unrolled where their number is known. In TorchScript, conditions
   and the ends of loops may depend on elements; what such a loop carries keeps its shape.

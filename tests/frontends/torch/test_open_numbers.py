@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 import baton
+from baton._src.driver.frontends import torch_dynamo, torch_sizes
 from tests.frontends.torch.cases.inputs import floats
 
 ROWS = floats(2, 6, 4)
@@ -180,12 +181,34 @@ def test_views_share_memory_with_their_input() -> None:
     assert table.tolist() == [[0.0, 1, 1, 1, 1]] * 2
 
 
-def test_rounded_products_that_floats_round() -> None:
-    """7 / 10 is no float: what its products with sizes are rounded to is not known without computing them."""
-    torch._dynamo.reset()
-    compiled = torch.compile(lambda x: x[: int(x.shape[0] * 0.7)] + 1, backend="baton", dynamic=True)
-    with pytest.raises(Exception, match=r"rounds multiply\(s\d+ / 1, 0.7\) to a size, which is not exact"):
-        compiled(floats(6, 4))
+def smoothed(x: Any) -> Any:
+    """Smaller by a broken factor along rows, and to a number of columns."""
+    return functional.interpolate(x, (x.shape[2] // 2, 3), mode="bicubic", antialias=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        smoothed,
+        lambda x: torch.fft.rfft(x, norm="ortho").abs(),
+        lambda x: x[:, :, : int(x.shape[2] * 0.7)] + round(x.shape[3] ** 0.5),
+    ],
+    ids=["smoothed", "fourier", "rounded"],
+)
+@pytest.mark.parametrize("dynamic", [None, True], ids=["opened", "open"])
+def test_sizes_that_must_be_known(function: Callable[..., Any], dynamic: bool | None) -> None:
+    """PyTorch opens a size when a second one comes: models that took the first image were refused for the next."""
+    check(function, [*IMAGES, IMAGES[0]], dynamic)
+
+
+def test_models_of_known_sizes_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards that a size is compiled once, and that sizes without end do not fill the memory."""
+    built = []
+    monkeypatch.setattr(torch_sizes, "MOST", 2)
+    monkeypatch.setattr(torch_dynamo, "compile_model", lambda m: built.append(m) or baton.compile(m))
+    lines = [(floats(2, n),) for n in (6, 5, 6, 5, 4, 6)]
+    check(lambda x: torch.fft.rfft(x).real, lines, dynamic=True)
+    assert len(built) == 4  # 6, 5, 4 in the place of 6, 6 again
 
 
 @pytest.mark.parametrize("mode", ["constant", "replicate", "reflect", "circular"])

@@ -2,5 +2,5 @@
 `Backend`, `torch_dynamo` for `torch.compile`.
 
 `torch_graph` is one graph of `torch.compile`, compiled: `torch_draws` its random numbers, `torch_complex` its complex
-inputs, `torch_views` how its results lie in memory.
+inputs, `torch_sizes` what is compiled for each size, `torch_views` how its results lie in memory.
 """

@@ -9,25 +9,21 @@ tensors come and go as their parts (`torch_complex`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.driver.frontends.torch_complex import parts_of, take_parts
 from baton._src.driver.frontends.torch_draws import drawn, sizes_of, symbols_of, take_out_draws
+from baton._src.driver.frontends.torch_sizes import Build, Models
 from baton._src.driver.frontends.torch_views import laid_out, views_of
-from baton._src.driver.model.model import Model
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import Program, read_graph, with_weights
-from baton._src.frontends.torch.relax_graph import imported
 from baton._src.frontends.torch.tensors import array_of, tensor_of
-from baton._src.ir.module import IRModule
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
-
-Build = Callable[[IRModule], Model]
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,8 @@ class CompiledGraph:
         self.places = {n.name: k for k, n in enumerate(placeholders)}
         self.results: list[Any] = list(self.program.outputs)
         nodes = {k: o for k, o in enumerate(self.results) if isinstance(o, torch.fx.Node)}
-        self.views = views_of(placeholders, nodes, symbols_of(placeholders))
+        self.symbols = symbols_of(placeholders)
+        self.views = views_of(placeholders, nodes, self.symbols)
         self.wanted = [k for k in nodes if k not in self.views]
         self.written = {k: laid_out(nodes[k]) for k in self.wanted}
         self.sizes = {k for k in self.wanted if not isinstance(self.results[k].meta["val"], torch.Tensor)}
@@ -72,13 +69,13 @@ class CompiledGraph:
         self.frozen: tuple[Frozen, ...] = ()
         self.inputs: list[int] = []
         self.counts: list[tuple[int, bool]] = []
-        self.model: Model | None = None
+        self.models: Models | None = None
         if not self.weights:
             self._compile(())
 
     def __call__(self, *inputs: Any) -> list[Any]:
         given = parts_of((*inputs, *drawn(self.draws, self.given, inputs)))
-        if self.model is None:
+        if self.models is None:
             self._compile([self._frozen(k, given[k]) for k in self._weights_among(given)])
         elif not all(f.holds(given[f.place]) for f in self.frozen):
             self._compile([f for f in self.frozen if f.holds(given[f.place])])
@@ -107,13 +104,15 @@ class CompiledGraph:
         self.inputs = [self.places[n.name] for n in program.inputs]
         self.counts = [(self.places[n.name], bool(n.meta["val"] >= 0)) for n in program.unseen]
         if self.wanted:
-            self.model = self.build(imported(program, [self.written[k].node for k in self.wanted]))
+            outputs = [self.written[k].node for k in self.wanted]
+            self.models = Models(program, outputs, self.symbols, self.build)
 
     def _run(self, given: Sequence[Any]) -> list[Any]:
         found = list(self.results)
-        if self.model is not None:
+        if self.models is not None:
             numbers = [_count(int(given[k]), positive) for k, positive in self.counts]
-            arrays = self.model.run_arrays([array_of(given[k]) for k in self.inputs] + numbers)
+            model = self.models.of(lambda: sizes_of(self.placeholders, given))
+            arrays = model.run_arrays([array_of(given[k]) for k in self.inputs] + numbers)
             for place, array in zip(self.wanted, arrays, strict=True):
                 found[place] = array.item() if place in self.sizes else self.written[place].seen(tensor_of(array))
         if self.views:

@@ -45,7 +45,7 @@ class Importer:
         self.program = program
         self.builder = GraphBuilder(language)
         self.converters = converters
-        self.symbols = Symbols()
+        self.symbols = Symbols(program.sizes)
         self.values: dict[str, Any] = {}
         """The value of every node of the program so far: values, tuples of them, sizes, numbers."""
         self.names: dict[str, str] = {}

@@ -48,6 +48,13 @@ def _undecided(what: str) -> Callable[..., Any]:
     return refuse
 
 
+def _rounded(number: Any, *digits: Any) -> Any:
+    """Halves go to the even number, which no quotient of sizes says."""
+    if isinstance(number, SymFloat):
+        _undecided("nearest whole number")(number)
+    return number if isinstance(number, PrimExpr) else round(number, *digits)
+
+
 def _sum(values: Any) -> Any:
     return reduce(_add, values)
 
@@ -66,6 +73,7 @@ SIZES: dict[str, Callable[..., Any]] = {
     "_operator.mul": multiplied,
     "_operator.neg": lambda a: SymFloat("negative", a) if isinstance(a, SymFloat) else 0 - a,
     "_operator.floordiv": _either(operator.floordiv, floordiv),
+    "builtins.round": _rounded,
     "_operator.mod": _either(operator.mod, floormod),
     "_operator.pow": power,
     "_operator.truediv": divided,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.tensor_info import Dim
@@ -36,9 +36,10 @@ def unseen(numbers: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Symbols:
-    """The variables for a program's symbols, created on first use."""
+    """The variables for a program's symbols, created on first use; `known` are numbers instead."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[Any, int]) -> None:
+        self.known = known
         self.variables: dict[str, Dim] = {}
 
     def dim(self, size: Any) -> Dim:
@@ -72,19 +73,24 @@ class Symbols:
                 found.setdefault(place, {})[axis] = size
         return found
 
-    def count(self, number: Any) -> tuple[Var, Dim]:
+    def count(self, number: Any) -> tuple[Dim, Dim]:
         """A variable for the magnitude of an `unseen` number, and the number in terms of it.
 
         PyTorch records the sign that it assumes among its guards: another sign is another program.
         """
+        found: Dim
+        if number.node.expr in self.known:
+            found = self.known[number.node.expr]
+            return abs(found), found
         size = Var(str(number.node.expr), "int64")
-        found: Dim = size if number >= 0 else 0 - size
+        found = size if number >= 0 else 0 - size
         if number.node.expr.is_Symbol:
             self.variables[str(number.node.expr)] = found
         return size, found
 
     def expression(self, expression: Any) -> Dim:
         """A size as PyTorch writes it inside of SymInts."""
+        expression = expression.subs(self.known) if self.known else expression
         if expression.is_Integer:
             return int(expression)
         if expression.is_Symbol:

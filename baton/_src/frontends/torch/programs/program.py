@@ -59,7 +59,8 @@ class Program:
     `inputs`: the placeholders of the user's tensors, in order. `outputs`: nodes, or constants. `numbers`: placeholders
     of sizes, which are read from the shapes of the inputs; those `unseen` there are inputs, too: a tensor without
     elements for each, whose first axis is as long as the number is far from zero. `bounds`, `guards`: what the sizes of
-    the inputs are to be (`guards`), in which they are named as `sources` has them.
+    the inputs are to be (`guards`), in which they are named as `sources` has them. `sizes`: what symbols are to be,
+    which stay open otherwise.
     """
 
     graph: Any
@@ -71,6 +72,7 @@ class Program:
     bounds: Mapping[Any, tuple[int, int | None]] = field(default_factory=dict)
     guards: tuple[str, ...] = ()
     sources: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[Any, int] = field(default_factory=dict)
 
     @property
     def unseen(self) -> tuple[Any, ...]:
