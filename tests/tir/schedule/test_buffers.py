@@ -71,8 +71,23 @@ def test_cache_write_that_readers_read() -> None:
     """Guards readers of the copy."""
     s = same(chain(), lambda s: s.cache_write("C", 0, "local", consumer_blocks=["D"]), *CHAIN)
     assert [r.buffer.name for r in s.get("D").reads] == ["C_local"]
-    with pytest.raises(DiagnosticError, match="does not read C after block C"):
+    with pytest.raises(DiagnosticError, match="block B does not read C"):
         Schedule(chain()).cache_write("C", 0, "local", consumer_blocks=["B"])
+
+
+def test_copies_are_for_blocks_that_read_them() -> None:
+    """Guards blocks named by mistake: the copy was made before its buffer was written, and written in its place, or
+    read where nothing allocates it.
+    """
+    for named, why in (("E", "does not read B"), ("B", "does not read B")):
+        with pytest.raises(DiagnosticError, match=f"block {named} {why}"):
+            Schedule(readers()).cache_read("C", 0, "local", consumer_blocks=[named])
+    with pytest.raises(DiagnosticError, match="block E does not read B"):
+        Schedule(readers()).cache_write("B", 0, "local", consumer_blocks=["E"])
+    inside = Schedule(readers())
+    inside.blockize(inside.get_loops("B")[0])
+    with pytest.raises(DiagnosticError, match="block D is not in block B_o, which holds the copy of B"):
+        inside.cache_write("B", 0, "local", consumer_blocks=["D"])
 
 
 def readers() -> PrimFunc:

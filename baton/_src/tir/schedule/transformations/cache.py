@@ -45,7 +45,7 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     if _uses(realize.block.writes, source):
         raise refuse(f"block {name} also writes {source.name}: a copy made before it would be out of date")
     copy = like(source, scope)
-    wanted = {find_block(root, r) for r in readers} or _readers_beside(root, realize, source)
+    wanted = {_reader(root, r, source) for r in readers} or _readers_beside(root, realize, source)
     first = next(r for r in realizes(root) if r in wanted)
     for passed in blocks_passed(root, first, [*wanted]):
         if _uses(passed.block.writes, source):
@@ -59,6 +59,16 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
     return root, block_name
+
+
+def _reader(root: st.Stmt, name: str, buffer: Buffer) -> st.BlockRealize:
+    """A block that is to read a copy of a buffer, which it has to read and may not write."""
+    realize = find_block(root, name)
+    if not _uses(realize.block.reads, buffer):
+        raise refuse(f"block {name} does not read {buffer.name}")
+    if _uses(realize.block.writes, buffer):
+        raise refuse(f"block {name} also writes {buffer.name}, not the copy alone")
+    return realize
 
 
 def _readers_beside(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> set[st.BlockRealize]:
@@ -84,9 +94,8 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     copy = like(target, scope)
     moved = replace_buffer(realize, target, copy)
     order = in_order(root)
-    changed: dict[st.Stmt, st.Stmt] = {
-        r: replace_buffer(r, target, copy) for r in order if r.block.name_hint in readers
-    }
+    given = {_reader(root, r, target) for r in readers}
+    changed: dict[st.Stmt, st.Stmt] = {r: replace_buffer(r, target, copy) for r in order if r in given}
     early = [r.block.name_hint for r in order[: order.index(realize) + 1] if r in changed]
     if len(changed) != len(set(readers)) or early:
         raise refuse(f"block {', '.join(early) or list(readers)} does not read {target.name} after block {name}")
@@ -95,6 +104,11 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
         return _uses(other.block.writes, target) or (other not in changed and _uses(other.block.reads, target))
 
     spot = find_spot(root, realize, depends)
+    outside = [r.block.name_hint for r in given if r not in realizes(spot.block.body)]
+    if outside:
+        raise refuse(
+            f"block {outside[0]} is not in block {spot.block.name_hint}, which holds the copy of {target.name}"
+        )
     box = _box(spot, spot.statement, target, 1)
     require_filled(realize, target, box, spot.block if spot.is_whole else spot.statement, _around(spot))
     nest, block_name = copy_nest(copy, target, box, unused_name(root, copy.name))
