@@ -147,7 +147,11 @@ from tvm import relay, target
 from tvm.relay.op.nn.nn import conv2d
 from tvm.relay.transform.fake_quantization_to_integer import register_fake_quantization_to_integer
 from tvm.target.target import Target
+from tvm.tir.schedule.block_scope import BlockScope
+from tvm.tir.transform.function_pass import prim_func_pass
+from tvm.tir.transform.transform import Simplify
 import tvm.relay.op.nn
+assert Simplify is tvm.tir.transform.Simplify
 assert conv2d is relay.nn.conv2d is tvm.relay.op.nn.conv2d and Target is target.Target
 print("fine")
 """

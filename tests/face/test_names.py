@@ -13,6 +13,7 @@ import pytest
 
 import baton
 from baton import relax, relay
+from baton._src.driver.tvm_names.absent import REASONS
 from baton._src.driver.tvm_names.scripts import cprint
 from baton._src.driver.tvm_names.split_modules import SERVED_BY
 from baton._src.passes.pipelines import PIPELINES
@@ -44,6 +45,20 @@ def test_modules_that_are_not_split_off_are_served_by_what_holds_their_names(mod
     holder = importlib.import_module(f"baton.{package}")
     assert getattr(holder, name) is importlib.import_module(f"baton.{SERVED_BY[module]}")
     assert name not in holder.__dir__() or inspect.ismodule(getattr(holder, name))
+
+
+def test_no_name_is_served_and_left_out() -> None:
+    """Guards the table of what is left out, whose reason every module below such a name got."""
+
+    def is_served(path: str) -> bool:
+        holder, _, name = f"baton.{path}".rpartition(".")
+        try:
+            module = importlib.import_module(holder)
+        except ImportError:
+            return False
+        return name in module.__dir__() and getattr(module, name, None) is not None
+
+    assert [path for path in REASONS if path and is_served(path)] == []
 
 
 def test_texts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,8 @@ _SPLIT = {
     "script.parser.tir": "entry",
     "target": "target virtual_device",
     "tir.analysis": "analysis",
+    "tir.schedule": "block_scope",
+    "tir.transform": "function_pass transform",
     "topi.generic": "conv2d default extern image injective math nn search sort vision",
     "topi.image": "resize",
     "topi.random": "kernel",

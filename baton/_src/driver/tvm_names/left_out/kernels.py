@@ -38,9 +38,6 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax": {
         "topi": "argwhere unique nonzero sparse_fill_empty_rows",
     },
-    "not implemented: tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass": {
-        "tir": "transform",
-    },
     "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept": {
         "tir": "BufferRealize ProducerStore ProducerRealize Prefetch DataProducer",
         "tir.stmt": "BufferRealize ProducerStore ProducerRealize Prefetch",
@@ -66,9 +63,6 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "it is MLIR's; arith.IntSet has intervals": {
         "arith": "PresburgerSet",
         "arith.int_set": "PresburgerSet",
-    },
-    "its classes are names of the package above": {
-        "tir.schedule": "block_scope",
     },
     "kernels are read from Python by te.hybrid.script; schedules are built by tvm.build": {
         "te.hybrid": "build parse parser module HybridModule source_to_op decorate",
