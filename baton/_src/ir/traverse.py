@@ -276,9 +276,9 @@ def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True
     return map_content(root, changed) if changed else root
 
 
-def bound_variables(root: Any, *, notes: bool = False) -> list[Any]:
+def bound_variables(root: Any) -> list[Any]:
     """The variables that `root` defines in binder fields, in order of definition, each once."""
-    order = post_order(root, notes=notes)
+    order = post_order(root)
     found: set[Any] = set()
     for item in order:
         for name in _binders(type(item)):

@@ -43,7 +43,7 @@ def steps(value: Any, count: int, name: str) -> tuple[int, ...]:
     return found
 
 
-def both_sides(value: Any, count: int, name: str = "padding") -> tuple[int, ...]:
+def both_sides(value: Any, count: int) -> tuple[int, ...]:
     """Padding as all begins, then all ends."""
     found = (operator.index(value),) if isinstance(value, int) else tuple(operator.index(v) for v in value)
     if len(found) == 1:
@@ -51,7 +51,7 @@ def both_sides(value: Any, count: int, name: str = "padding") -> tuple[int, ...]
     if len(found) == count:
         return found * 2
     if len(found) != 2 * count:
-        raise fail("op-attribute", f"{name} must have 1, {count} or {2 * count} numbers, got {found}")
+        raise fail("op-attribute", f"padding must have 1, {count} or {2 * count} numbers, got {found}")
     return found
 
 

@@ -88,8 +88,8 @@ def _binary(name: str, function: NumPyFunction, operands: Operands) -> Intrinsic
     return Intrinsic(f"tir.{name}", 2, operands, Result.SAME, function)
 
 
-def _system(name: str, arity: int, effect: Effect, result: Result = Result.GIVEN) -> Intrinsic:
-    return Intrinsic(f"tir.{name}", arity, Operands.ANY, result, None, effect)
+def _system(name: str, arity: int, effect: Effect) -> Intrinsic:
+    return Intrinsic(f"tir.{name}", arity, Operands.ANY, Result.GIVEN, None, effect)
 
 
 _ROWS = (

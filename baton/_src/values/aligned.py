@@ -17,10 +17,10 @@ LINE = 64
 """Bytes of a line of the caches, and of the longest vectors."""
 
 
-def aligned_bytes(count: int, alignment: int = LINE) -> AnyArray:
-    """A byte array of `count` elements that starts at a multiple of `alignment`; contents arbitrary."""
-    raw: AnyArray = np.empty(count + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
+def aligned_bytes(count: int) -> AnyArray:
+    """A byte array of `count` elements that starts on a line of the caches; contents arbitrary."""
+    raw: AnyArray = np.empty(count + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
     return raw[start : start + count]
 
 

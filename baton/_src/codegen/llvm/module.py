@@ -234,10 +234,10 @@ class _Jobs:
 
 
 def module_texts(
-    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False, scheduler: Scheduler | None = None
+    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """LLVM IR by symbol, each kernel under its name inside the objects, and what has to be imported."""
-    jobs = _Jobs(functions, target, Machine.of(target), checked, scheduler, ())
+    jobs = _Jobs(functions, target, Machine.of(target), checked, None, ())
     found = {symbol: jobs.text(symbol) for symbol in functions}
     imports = dict.fromkeys(name for _, needed, _ in found.values() for name in needed)
     return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)

@@ -112,9 +112,9 @@ class FunctionText:
         """Leave the block for another."""
         self.line(f"br label %{label}")
 
-    def branch_if(self, condition: str, then: str, otherwise: str, weights: str = "") -> None:
+    def branch_if(self, condition: str, then: str, otherwise: str) -> None:
         """Leave the block for one of two."""
-        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}")
 
     @contextmanager
     def aside(self, condition: str, hint: str, behind: str) -> Iterator[None]:

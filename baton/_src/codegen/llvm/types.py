@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 
+from baton._src.codegen.llvm.text import with_lanes
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 
@@ -27,7 +28,7 @@ def is_float(dtype: DataType) -> bool:
 
 def register_type(dtype: DataType) -> str:
     """The type of a value while it is computed with."""
-    return _vector(f"i{dtype.bits}" if is_padded(dtype) else _element(dtype), dtype.lanes)
+    return with_lanes(f"i{dtype.bits}" if is_padded(dtype) else _element(dtype), dtype.lanes)
 
 
 def is_padded(dtype: DataType) -> bool:
@@ -37,21 +38,17 @@ def is_padded(dtype: DataType) -> bool:
 
 def memory_type(dtype: DataType) -> str:
     """The type of a value in memory and as an argument."""
-    return _vector("i8" if is_padded(dtype) else _element(dtype), dtype.lanes)
+    return with_lanes("i8" if is_padded(dtype) else _element(dtype), dtype.lanes)
 
 
 def compute_type(dtype: DataType) -> str:
     """The type arithmetic is done in: float32 for the narrow floats."""
-    return _vector("float", dtype.lanes) if is_narrow(dtype) else register_type(dtype)
+    return with_lanes("float", dtype.lanes) if is_narrow(dtype) else register_type(dtype)
 
 
 def byte_size(dtype: DataType) -> int:
     """Bytes of one element in memory."""
     return max(1, (dtype.bits + 7) // 8)
-
-
-def _vector(element: str, lanes: int) -> str:
-    return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 def _element(dtype: DataType) -> str:

@@ -116,9 +116,8 @@ class FunctionLowering:
         if self.checked or wanted is None or isinstance(wanted, ObjectStructInfo):
             return register
         known = self.function.body.struct_info_
-        if known is not None and not self.program.checks_everything:
-            if struct_info_base_check(wanted, known, self.program.prover) is BaseCheckResult.PASS:
-                return register
+        if known is not None and struct_info_base_check(wanted, known, self.program.prover) is BaseCheckResult.PASS:
+            return register
         return self._cast(register, wanted, f"{self.name}: result")
 
     def _cast(self, register: int, info: Any, place: str) -> int:
@@ -243,7 +242,7 @@ class FunctionLowering:
     def _is_proven(self, value: Value, info: Any) -> bool:
         """Whether a cast to `info` certainly succeeds and binds nothing."""
         known = value.info if isinstance(value, (InRegister, Pending, View)) else None
-        if known is None or self.program.checks_everything or self.scope.binds(info):
+        if known is None or self.scope.binds(info):
             return False
         if isinstance(known, FuncStructInfo) and tir_vars_in_struct_info(known):
             return False  # captured variables are read like the function's own; the closure holds their values
@@ -251,7 +250,7 @@ class FunctionLowering:
 
     def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
         """Emit a cast as comparisons of dims, where that suffices: it need not wait for the value."""
-        if self.program.checks_everything or self.scope.binds(binding.struct_info):
+        if self.scope.binds(binding.struct_info):
             return False
         place = f"{self.name}: {binding.place}"
         found = cast_conditions(value, binding.struct_info, place)

@@ -14,11 +14,9 @@ from baton._src.runtime.value_info import FunctionValue
 from baton._src.tir.prim_func import PrimFunc
 
 
-def lower_module(
-    module: IRModule, compiled: bool = True, checks_everything: bool = False, spoils: bool = False
-) -> Program:
+def lower_module(module: IRModule, compiled: bool = True, spoils: bool = False) -> Program:
     """Lower every Relax function of `module`. Public are those with a `global_symbol`."""
-    program = Program(module, compiled, checks_everything, spoils)
+    program = Program(module, compiled, spoils)
     functions = {v: f for v, f in module.functions.items() if isinstance(f, Function)}
     for var in functions:
         program.builder.declare_function(var.name_hint, "vm")

@@ -28,13 +28,11 @@ from baton._src.tir.prim_func import PrimFunc
 class Program:
     """`compiled`: runs of kernel calls become native entries; otherwise every call is an instruction of its own.
 
-    `checks_everything`: also emit checks that are statically proven. `spoils`: entries fill the outputs of kernels with
-    NaN, or -1, before they run.
+    `spoils`: entries fill the outputs of kernels with NaN, or -1, before they run.
     """
 
     module: IRModule
     compiled: bool = True
-    checks_everything: bool = False
     spoils: bool = False
     builder: ExecBuilder = field(default_factory=ExecBuilder)
     prover: DimProver = field(default_factory=Analyzer)

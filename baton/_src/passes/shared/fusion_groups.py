@@ -59,12 +59,12 @@ class _TreeNode:
     pattern: Fusion
 
 
-def fusion_groups(nodes: Sequence[FusionNode], max_depth: int = 256, phases: Sequence[int] = (0, 1, 2)) -> list[int]:
+def fusion_groups(nodes: Sequence[FusionNode], max_depth: int = 256) -> list[int]:
     """For each node (in order of data flow) the number of its group's last node.
 
-    `max_depth` bounds the operators of one group; fewer `phases` fuse less.
+    `max_depth` bounds the operators of one group.
     """
-    return _Partition(nodes, max_depth).run(phases)
+    return _Partition(nodes, max_depth).run()
 
 
 class _Partition:
@@ -74,8 +74,8 @@ class _Partition:
         self.groups = [_Group(n.pattern) for n in nodes]
         self.tree = _post_dominators(nodes)
 
-    def run(self, phases: Sequence[int]) -> list[int]:
-        for phase in phases:
+    def run(self) -> list[int]:
+        for phase in range(3):
             for number in range(len(self.nodes)):
                 self._consider(number, phase)
         last = {id(self.groups[n].root()): n for n in range(len(self.nodes))}

@@ -34,12 +34,12 @@ from baton._src.support.graphs import components
 FORCE_PURE = "relax.force_pure"
 
 
-def calls_in(body: Any, *, dataflow: bool = False) -> Iterator[tuple[Call, bool, Binding | None]]:
+def calls_in(body: Any) -> Iterator[tuple[Call, bool, Binding | None]]:
     """The calls that running `body` makes, each with whether it stands in a DataflowBlock and the binding it is in.
 
     Bodies of functions defined inside are not run there and are left out. Any order; not recursive.
     """
-    todo: list[tuple[Any, bool, Binding | None]] = [(body, dataflow, None)]
+    todo: list[tuple[Any, bool, Binding | None]] = [(body, False, None)]
     while todo:
         expr, inside, binding = todo.pop()
         match expr:

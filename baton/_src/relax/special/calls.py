@@ -16,6 +16,7 @@ from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var
+from baton._src.relax.special.call_errors import call_name
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -209,11 +210,6 @@ def validate_call_tir_inplace(call: Call, context: Any) -> None:
                     span=call.span,
                 )
     validate_call_tir(call, context)
-
-
-def call_name(call: Call) -> str:
-    """The operator's name, for messages."""
-    return str(call.op.name).removeprefix("relax.")
 
 
 CALL_TIR = SpecialOp(

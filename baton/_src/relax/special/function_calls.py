@@ -10,7 +10,8 @@ from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
 from baton._src.relax.nodes import Call, ExternFunc
-from baton._src.relax.special.calls import WF_26, CallTIRInplaceAttrs, call_name, inplace_indices
+from baton._src.relax.special.call_errors import call_name
+from baton._src.relax.special.calls import WF_26, CallTIRInplaceAttrs, inplace_indices
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo, TupleStructInfo, default_derive
 from baton._src.support.diagnostics import fail
@@ -65,17 +66,18 @@ def _infer_builtin(call: Call, context: Any) -> StructInfo:
         )
     if not isinstance(call.args[0], ExternFunc):
         raise fail(STRUCT_INFO, f"{call_name(call)} calls a builtin by name, got {call.args[0]!r}", span=call.span)
-    _want_tuple(call, 1)
+    _want_tuple(call)
     return call.sinfo_args[0] if call.sinfo_args else UNIT_INFO
 
 
 def _infer_closure_call(call: Call, context: Any) -> StructInfo:
-    _want_tuple(call, 1)
+    _want_tuple(call)
     return default_derive(call, context)
 
 
-def _want_tuple(call: Call, position: int) -> None:
-    info = call.args[position].struct_info_
+def _want_tuple(call: Call) -> None:
+    """What a call hands on, its second argument, must be a tuple."""
+    info = call.args[1].struct_info_
     if not isinstance(info, TupleStructInfo):
         raise fail(
             STRUCT_INFO, f"{call_name(call)}: the arguments must be a tuple, got {described(info)}", span=call.span
@@ -87,7 +89,7 @@ def _infer_make_closure(call: Call, context: Any) -> StructInfo:
         raise fail(
             STRUCT_INFO, f"{call_name(call)} takes a function of the module, got {call.args[0]!r}", span=call.span
         )
-    _want_tuple(call, 1)
+    _want_tuple(call)
     return OBJECT_INFO
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.dims import Answer, known_dims, same_dim
-from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.report import described
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
 from baton._src.relax.nodes import Call, DataTypeImm, PrimValue, ShapeExpr
+from baton._src.relax.special.call_errors import wrong_call
 from baton._src.relax.special.shapes import tensor_argument
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import (
@@ -26,27 +27,21 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm, Mul
 from baton._src.values.dtype import INT64, DataType
-
-
-def _wrong(call: Call, message: str) -> DiagnosticError:
-    name = str(call.op.name).removeprefix("relax.")
-    return fail(STRUCT_INFO, f"{name}: {message}", span=call.span)
 
 
 def _shape_argument(call: Call, position: int) -> ShapeStructInfo:
     info = call.args[position].struct_info
     if not isinstance(info, ShapeStructInfo):
-        raise _wrong(call, f"argument {position} must be a shape, got {described(info)}")
+        raise wrong_call(call, f"argument {position} must be a shape, got {described(info)}")
     return info
 
 
 def _dtype_argument(call: Call, position: int) -> DataType:
     arg = call.args[position]
     if not isinstance(arg, DataTypeImm):
-        raise _wrong(call, f"argument {position} must be a data type, got {arg!r}")
+        raise wrong_call(call, f"argument {position} must be a data type, got {arg!r}")
     return arg.value
 
 
@@ -113,14 +108,14 @@ def _view_arguments(call: Call) -> tuple[Any, DataType | None, Any]:
     if shape_arg is not None:
         info = shape_arg.struct_info
         if not isinstance(info, ShapeStructInfo):
-            raise _wrong(call, f"the shape must be a shape, got {described(info)}")
+            raise wrong_call(call, f"the shape must be a shape, got {described(info)}")
         shape = ShapeExpr(info.values) if info.values is not None else shape_arg
     if dtype_arg is not None and not isinstance(dtype_arg, DataTypeImm):
-        raise _wrong(call, f"the dtype must be a data type, got {dtype_arg!r}")
+        raise wrong_call(call, f"the dtype must be a data type, got {dtype_arg!r}")
     if offset_arg is not None:
         info = offset_arg.struct_info
         if not (isinstance(info, PrimStructInfo) and info.dtype == INT64):
-            raise _wrong(call, f"the byte offset must be an int64, got {described(info)}")
+            raise wrong_call(call, f"the byte offset must be an int64, got {described(info)}")
     return shape, None if dtype_arg is None else dtype_arg.value, offset_arg
 
 
@@ -138,7 +133,9 @@ def _check_view_size(call: Call, have: TensorStructInfo, found: TensorStructInfo
     if isinstance(before, int) and isinstance(after, int):
         begin = start.value if isinstance(start, IntImm) else 0
         if begin < 0 or begin + after > before:
-            raise _wrong(call, f"{after} bytes from byte {begin} do not fit the {before} bytes of {described(have)}")
+            raise wrong_call(
+                call, f"{after} bytes from byte {begin} do not fit the {before} bytes of {described(have)}"
+            )
     elif start is None and have.dtype == found.dtype:
         equal = same_dim(_product(old), _product(new), context.prover)
         if equal is Answer.NO and offset is None:
@@ -163,7 +160,7 @@ def _product(dims: tuple[PrimExpr, ...]) -> PrimExpr:
 
 def _infer_call_tir_dyn(call: Call, context: Any) -> StructInfo:
     if not isinstance(call.args[1].struct_info, (TupleStructInfo, ObjectStructInfo)):
-        raise _wrong(call, f"the arguments must be a tuple, got {described(call.args[1].struct_info)}")
+        raise wrong_call(call, f"the arguments must be a tuple, got {described(call.args[1].struct_info)}")
     return UNIT_INFO
 
 

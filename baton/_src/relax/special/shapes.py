@@ -6,25 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.relax.check.dims import known_dims
-from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.report import described
 from baton._src.relax.nodes import Call, PrimValue, ShapeExpr
+from baton._src.relax.special.call_errors import wrong_call
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo
-from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import INT64, DataType
 
 
-def _wrong(call: Call, message: str) -> DiagnosticError:
-    name = str(call.op.name).removeprefix("relax.")
-    return fail(STRUCT_INFO, f"{name}: {message}", span=call.span)
-
-
-def tensor_argument(call: Call, position: int = 0) -> TensorStructInfo:
-    """Argument `position`, which must be a tensor."""
-    info = call.args[position].struct_info
+def tensor_argument(call: Call) -> TensorStructInfo:
+    """The first argument, which must be a tensor."""
+    info = call.args[0].struct_info
     if not isinstance(info, TensorStructInfo):
-        raise _wrong(call, f"argument {position} must be a tensor, got {described(info)}")
+        raise wrong_call(call, f"argument 0 must be a tensor, got {described(info)}")
     return info
 
 
@@ -37,9 +32,9 @@ def _infer_shape_of(call: Call, context: Any) -> StructInfo:
 def _infer_tensor_to_shape(call: Call, context: Any) -> StructInfo:
     info = tensor_argument(call)
     if info.ndim not in (-1, 1):
-        raise _wrong(call, f"the tensor must have rank 1, got {described(info)}")
+        raise wrong_call(call, f"the tensor must have rank 1, got {described(info)}")
     if not info.dtype.is_void and info.dtype != INT64:
-        raise _wrong(call, f"the tensor must have dtype int64, got {described(info)}")
+        raise wrong_call(call, f"the tensor must have dtype int64, got {described(info)}")
     if info.ndim == -1 or info.dtype.is_void:
         context.report.undecided(f"tensor_to_shape gets {described(info)}, not a rank-1 int64 tensor", span=call.span)
     dims = known_dims(info.shape)
@@ -50,7 +45,7 @@ def _infer_tensor_to_shape(call: Call, context: Any) -> StructInfo:
 def _infer_shape_to_tensor(call: Call, context: Any) -> StructInfo:
     info = call.args[0].struct_info
     if not isinstance(info, ShapeStructInfo):
-        raise _wrong(call, f"argument 0 must be a shape, got {described(info)}")
+        raise wrong_call(call, f"argument 0 must be a shape, got {described(info)}")
     return TensorStructInfo(None if info.ndim == -1 else ShapeExpr([info.ndim]), INT64, ndim=1)
 
 
@@ -70,12 +65,12 @@ def _header(dtype: str, axis: bool, value: Callable[[TensorStructInfo], Any]) ->
 def _axis_value(call: Call, info: TensorStructInfo) -> Any:
     at = call.args[1].struct_info
     if not (isinstance(at, PrimStructInfo) and at.dtype.is_int):
-        raise _wrong(call, f"the axis must be an integer, got {described(at)}")
+        raise wrong_call(call, f"the axis must be an integer, got {described(at)}")
     axis = call.args[1].value if isinstance(call.args[1], PrimValue) else at.value
     if not isinstance(axis, IntImm):
         return None
     if axis.value < 0 or (info.ndim != -1 and axis.value >= info.ndim):
-        raise _wrong(call, f"axis {axis.value} is out of range for {described(info)}")
+        raise wrong_call(call, f"axis {axis.value} is out of range for {described(info)}")
     dims = known_dims(info.shape)
     return dims[axis.value] if dims is not None and str(call.op.name).endswith("shape_i") else None
 

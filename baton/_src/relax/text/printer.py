@@ -57,10 +57,10 @@ class _Printer(StatementPrinter):
             case IRModule():
                 uses = self._module(node, module_name)
             case PrimFunc():
-                self.lines += prim_func_lines(node, _global_name(node, "main"))
+                self.lines += prim_func_lines(node, _global_name(node))
                 uses = ["T"]
             case Function():
-                run(self.function(node, _global_name(node, "main"), local=False))
+                run(self.function(node, _global_name(node), local=False))
                 uses = ["T", "R"] if any("T." in line for line in self.lines) else ["R"]
             case BindingBlock():
                 run(self.block(node))
@@ -126,8 +126,8 @@ def _order_in_module(entry: tuple[GlobalVar, Any]) -> tuple[int, str]:
     return (len(kinds) + 1 if var.name_hint == "main" else rank, var.name_hint)
 
 
-def _global_name(function: Any, default: str) -> str:
-    return identifier(str(function.attrs.get("global_symbol", default)))
+def _global_name(function: Any) -> str:
+    return identifier(str(function.attrs.get("global_symbol", "main")))
 
 
 def _global_info(info: Any) -> str:

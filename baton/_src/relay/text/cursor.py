@@ -36,8 +36,9 @@ class Cursor:
             self.token = self.tokens[self.index]
         return found
 
-    def peek(self, ahead: int = 1) -> Token:
-        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+    def peek(self) -> Token:
+        """The token after the current one."""
+        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
 
     def back_to(self, index: int) -> None:
         self.index = index

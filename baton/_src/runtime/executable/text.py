@@ -18,6 +18,8 @@ from baton._src.runtime.executable.bytecode import (
 from baton._src.runtime.executable.function_entry import FunctionEntry
 
 Functions = Sequence[FunctionEntry]
+_MOST_NAMES = 12
+"""Listed in statistics."""
 
 
 def bytecode_text(functions: Functions, instructions: Sequence[Instruction]) -> str:
@@ -102,6 +104,6 @@ def statistics(functions: Functions, constants: Iterable[str], kernels: Iterable
     )
 
 
-def _abbreviated(names: Sequence[str], limit: int = 12) -> str:
-    more = f", ... {len(names) - limit} more" if len(names) > limit else ""
-    return f"[{', '.join(names[:limit])}{more}]"
+def _abbreviated(names: Sequence[str]) -> str:
+    more = f", ... {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"[{', '.join(names[:_MOST_NAMES])}{more}]"

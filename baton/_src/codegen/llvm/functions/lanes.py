@@ -94,8 +94,9 @@ class Lanes:
     def int_op(self, name: str, a: str, b: str | int) -> str:
         return self.f.value(f"{name} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
 
-    def int_compare(self, how: str, a: str, b: str | int) -> str:
-        return self.f.value(f"icmp {how} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
+    def is_set(self, a: str) -> str:
+        """Whether an integer is not 0."""
+        return self.f.value(f"icmp ne {self.int} {a}, {self.integer(0)}")
 
     def to_bits(self, x: str) -> str:
         return self.f.value(f"bitcast {self.kind} {x} to {self.int}")

@@ -45,8 +45,8 @@ def _sine_polynomials(m: Lanes, r: str) -> tuple[str, str]:
 def _sine_in_quadrant(m: Lanes, r: str, n: str) -> str:
     """sin(r + n pi/2)"""
     sine, cosine = _sine_polynomials(m, r)
-    found = m.choose(m.int_compare("ne", m.int_op("and", n, 1), 0), cosine, sine)
-    return m.choose(m.int_compare("ne", m.int_op("and", n, 2), 0), m.neg(found), found)
+    found = m.choose(m.is_set(m.int_op("and", n, 1)), cosine, sine)
+    return m.choose(m.is_set(m.int_op("and", n, 2)), m.neg(found), found)
 
 
 def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
@@ -70,7 +70,7 @@ def tan(m: Lanes, x: str) -> str:
     """tan(x); x itself for 0, whose sign stays"""
     r, n = _quadrant(m, x)
     sine, cosine = _sine_polynomials(m, r)
-    odd = m.int_compare("ne", m.int_op("and", n, 1), 0)
+    odd = m.is_set(m.int_op("and", n, 1))
     found = m.div(m.choose(odd, m.neg(cosine), sine), m.choose(odd, sine, cosine))
     return _or_far(m, "tan", x, m.choose(m.compare("oeq", x, 0.0), x, found))
 

@@ -88,9 +88,9 @@ def number_of(value: Any) -> float | None:
     return float(value.data.data.item()) if isinstance(value, Constant) and value.data.data.size == 1 else None
 
 
-def is_all(value: Any, number: float) -> bool:
-    """Whether this is a constant whose elements all are a number."""
-    return isinstance(value, Constant) and bool((value.data.data == number).all())
+def is_all_zero(value: Any) -> bool:
+    """Whether this is a constant of zeros."""
+    return isinstance(value, Constant) and not value.data.data.any()
 
 
 def _scaled(call: Call) -> tuple[Any, float] | None:

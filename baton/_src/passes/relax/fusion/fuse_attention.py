@@ -28,7 +28,7 @@ from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, Attention
 from baton._src.passes.relax.fusion.attention_operands import (
     all_same,
     dims_of,
-    is_all,
+    is_all_zero,
     number_of,
     source,
 )
@@ -142,13 +142,13 @@ class _Fuser(LookingRewriter, ModuleRewriter):
     def _weights(self, value: Any) -> tuple[Any, tuple[Any, Any] | None]:
         """The call that gives the weights; if those of some queries are all replaced by 0: which, and the 0."""
         call = self._inner(value)
-        if not is_call(call, "relax.where") or not is_all(call.args[1], 0):
+        if not is_call(call, "relax.where") or not is_all_zero(call.args[1]):
             return call, None
         softmax, mask = self._inner(call.args[2]), dims_of(call.args[0])
         if softmax is None or not all_same(dims_of(softmax), dims_of(call)) or not mask or not is_const(mask[-1], 1):
             return call, None
         zero = const(0, call.args[1].struct_info.dtype)  # theirs may have the shape of the weights
-        return softmax, None if is_all(call.args[0], 0) else (call.args[0], zero)
+        return softmax, None if is_all_zero(call.args[0]) else (call.args[0], zero)
 
     def _inner(self, value: Any) -> Any:
         """The call that defines a variable with no other uses."""
@@ -166,7 +166,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
         scores, other = call.args if first else call.args[::-1]
         if not first and not self._leads_to_product(scores):
             return None
-        if name == "add" and is_all(other, 0):
+        if name == "add" and is_all_zero(other):
             return None, scores
         number = number_of(other)
         if number is not None:
