@@ -1,8 +1,8 @@
 """Activation functions: one operand, floats (relu: any number), shape and dtype kept. Rows become OpDefs.
 
 relu max(x, 0); gelu x * (1 + erf(x / √2)) / 2; gelu_tanh its tanh approximation; silu x * sigmoid(x);
-leakyrelu x or alpha * x; softplus log(1 + e^(beta x)) / beta, linear above threshold / beta; selu, elu, hard_sigmoid,
-hard_swish, mish as in ONNX. Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 1 and 3.
+leakyrelu x or alpha * x; softplus log(1 + e^(beta x)) / beta, linear above threshold / beta; selu as in ONNX.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 1 and 3.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class Row:
     name: str
     scalar: Callable[[Any, Any], Any]
     numpy: Callable[[Any, Any], Any]
+    slope: Callable[[Any, Any, Any, Any], Any]
     record: type[Attrs] = NoAttrs
     relay_name: str | NotApplicable = _RELAY_HAS_NOT
     in_relax: bool = True
-    slope: Callable[[Any, Any, Any, Any], Any] | None = None
     floats_only: bool = True
 
 
@@ -169,15 +169,15 @@ ROWS = (
         "nn.leakyrelu",
         _leaky,
         lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
-        LeakyReluAttrs,
+        record=LeakyReluAttrs,
         slope=lambda b, x, y, a: _step(b, x, a.alpha),
     ),
     Row(
         "nn.leaky_relu",
         _leaky,
         lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
-        RelayLeakyReluAttrs,
-        "nn.leaky_relu",
+        record=RelayLeakyReluAttrs,
+        relay_name="nn.leaky_relu",
         in_relax=False,
         slope=lambda b, x, y, a: _step(b, x, a.alpha),
     ),
@@ -185,7 +185,7 @@ ROWS = (
         "nn.softplus",
         _softplus,
         lambda x, a: np.where(x * a.beta > a.threshold, x, softplus(x * x.dtype.type(a.beta)) / a.beta),
-        SoftplusAttrs,
+        record=SoftplusAttrs,
         slope=_softplus_slope,
     ),
     Row("nn.selu", _selu, _np_selu, slope=_selu_slope),
@@ -234,13 +234,9 @@ def _define(row: Row) -> OpDef[Any]:
     )
 
 
-def _gradient(row: Row) -> Gradient | NotApplicable:
-    slope = row.slope
-    if slope is None:
-        return NotApplicable("not yet")
-
+def _gradient(row: Row) -> Gradient:
     def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-        return [b.op("multiply", grad, slope(b, args[0], out, attributes))]
+        return [b.op("multiply", grad, row.slope(b, args[0], out, attributes))]
 
     return gradient
 

@@ -218,7 +218,7 @@ def _define(name: str, biased: bool) -> OpDef[Any]:
         infer=infer,
         compute=compute,
         reference=reference,
-        gradient=NotApplicable("not yet"),
+        gradient=NotApplicable("not offered; its products and softmax have gradients"),
         fusion=Fusion.OPAQUE,
         relay_name=NotApplicable("Relay composes it of other operators"),
         relax_builder=relax_attention,
