@@ -8,5 +8,6 @@
 The files are what several builds share: `targets` as users write them, `kernel_scheduler` the schedule rules as code
 generation takes them, `intrinsic_rules` and `added_passes` what scripts add to it, `passes_by_name` and
 `pass_languages` which pass is meant and what it may run on, `stages` records of a build to look at, `replay` of a
-reproducer, `artifacts` loading what was exported.
+reproducer, `artifacts` loading what was exported. `kernel_module` is what `tvm.build` gives, `external_code` what code
+generators of scripts gave for parts of programs.
 """

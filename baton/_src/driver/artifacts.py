@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from baton._src.driver.kernel_module import KERNELS, KernelModule, loaded_kernels
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay.build import GraphExecutorFactory
-from baton._src.driver.tir.kernel_module import KERNELS, KernelModule, loaded_kernels
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.support.diagnostics import fail
 

@@ -38,6 +38,17 @@ class PackedFunc:
         return f"<PackedFunc {self.name}>"
 
 
+class ExternalCode(PackedFunc):
+    """The code that a code generator of a script's made of a part of a program: what `symbol` means in `module`."""
+
+    __slots__ = ("module", "symbol")
+
+    def __init__(self, function: Callable[..., Any], name: str, module: Any, symbol: str) -> None:
+        super().__init__(function, name)
+        self.module = module
+        self.symbol = symbol
+
+
 class FunctionTable:
     """Packed functions by name. What is not registered here is looked up among tvm-ffi's global functions."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,35 @@ def test_it_is_a_node_of_the_graph(generator: Register) -> None:
     np.testing.assert_array_equal(seen[f"{NAME}_0____topo-index:2____output-num:0"].numpy(), 2 * x)
     np.testing.assert_array_equal(debug.get_output(0).numpy(), debug.debug_get_output(3).numpy())
     assert debug.run_individual_node(2).mean > 0
+
+
+def _kernel(function: relay.Function) -> Any:
+    """2 * (x + y), beside a kernel that nobody asked for."""
+    a, b = te.placeholder((2, 3), name="a"), te.placeholder((2, 3), name="b")
+    out = te.create_prim_func([a, b, te.compute((2, 3), lambda i, j: (a[i, j] + b[i, j]) * 2.0)])
+    return baton.build(baton.IRModule({str(function.attrs["global_symbol"]): out, "other": out}), target="llvm")
+
+
+def test_kernels_are_part_of_saved_files(generator: Register, tmp_path: Path) -> None:
+    """Files of programs with code of `tvm.build` could not be run where they were loaded: nobody had the code."""
+    generator(_kernel)
+    ones, wanted = np.ones((2, 3), "float32"), np.full((2, 3), np.exp(4), "float32")
+    relay.build(_partitioned(), "llvm").export_library(tmp_path / "graph.so")
+    found = _run(baton.runtime.load_module(tmp_path / "graph.so"), x=ones, y=ones)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    code, library = relay.vm.compile(_partitioned(), "llvm").save()
+    library.export_library(tmp_path / "machine.so")
+    loaded = baton.runtime.vm.Executable.load_exec(code, baton.runtime.load_module(tmp_path / "machine.so"))
+    machine = baton.runtime.vm.VirtualMachine(loaded, baton.cpu())
+    np.testing.assert_allclose(machine.run(ones, ones).numpy(), wanted, rtol=1e-5)
+
+
+def test_python_code_is_not_part_of_saved_files(generator: Register, tmp_path: Path) -> None:
+    generator(lambda function: lambda x, y, out: out.copyfrom(x.numpy() + y.numpy()))
+    relay.build(_partitioned(), "llvm").export_library(tmp_path / "graph.so")
+    ones = np.ones((2, 3), "float32")
+    with pytest.raises(DiagnosticError, match=rf"no packed function 'relay\.ext\.{NAME}\.tvmgen_default_"):
+        _run(baton.runtime.load_module(tmp_path / "graph.so"), x=ones, y=ones)
 
 
 def test_what_is_no_code_is_refused(generator: Register) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from baton._src.driver.external_code import kept_code
 from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Stages
 from baton._src.runtime.executable.executable import Executable, load_executable
@@ -35,11 +36,11 @@ def loaded_model(executable: Executable, num_threads: int | None) -> Model:
 
 
 def attach_operators(executable: Executable, target: Any) -> Executable:
-    """The executable with run-time compilation of operators for `target` (a `Target`, or the text of one), and with the
-    machine that runs it.
+    """The executable with run-time compilation of operators for `target` (a `Target`, or the text of one), the code of
+    external compilers that it holds, and the machine that runs it.
     """
     operators = {"call_operator": PackedFunc(_RunTimeOperators(target), "call_operator")}
-    return dataclasses.replace(executable, attached=operators, loader=_machine)
+    return dataclasses.replace(executable, attached={**operators, **kept_code(executable)}, loader=_machine)
 
 
 def _machine(executable: Executable, profile: bool) -> MachineModule:

@@ -8,6 +8,7 @@ from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, sources
 from baton._src.driver.added_passes import with_program_passes
+from baton._src.driver.external_code import with_external_code
 from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
@@ -35,6 +36,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.kernel_abi import takes_tensors
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.collector import rarely_collecting
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, ExternalCode
 
 EXEC_MODES = ("compiled", "bytecode")
 
@@ -73,7 +75,14 @@ def relax_build(
         program = lower_module(lowered, exec_mode == "compiled", spoils=chosen.checked)
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = {"ir_text": lambda: module_text(module)}
-        return attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
+        executable = attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
+        return with_external_code(executable, _external(executable))
+
+
+def _external(executable: Executable) -> dict[str, ExternalCode]:
+    """The code that `RunCodegen` registered for the program, by the names that it is called by."""
+    called = {entry.name: PROCESS_FUNCTIONS.get(entry.name) for entry in executable.functions if entry.kind == "packed"}
+    return {name: found for name, found in called.items() if isinstance(found, ExternalCode)}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from baton._src.driver.external_code import with_external_code
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.relay.external_code import hand_over
 from baton._src.driver.stages import Stages
@@ -72,7 +73,7 @@ def build_executable(
         relax_module = lower_relay(relay_module)
     executable = relax_build(relax_module, target, stages=noted)
     facts = {**executable.facts, "bound": sorted(known)}
-    return replace(executable, facts=facts, attached={**executable.attached, **external}), known
+    return with_external_code(replace(executable, facts=facts), external), known
 
 
 def optimized(module: IRModule, entry: str = "main") -> IRModule:

@@ -4,8 +4,8 @@
     def generate(function): ...     gives a module that has function.attrs["global_symbol"], or a callable
 
 The code is called with the arguments (the tensors of tuples one by one), then the results to fill. A function whose
-compiler has no such generator is left alone: `CheckCompilers` refuses it. The code is not part of saved files: register
-`relay.ext.<compiler>.<symbol>` as a packed function before loading one.
+compiler has no such generator is left alone: `CheckCompilers` refuses it. Modules that `tvm.build` made are part of
+saved files. Other code is not: register `relay.ext.<compiler>.<symbol>` as a packed function before running one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Function, TupleGetItem, Var
 from baton._src.support.diagnostics import fail
-from baton._src.values.packed_func import PROCESS_FUNCTIONS, PackedFunc
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, ExternalCode
 
 _WHY = "it is the code of an external compiler"
 
 
-def hand_over(module: IRModule) -> tuple[IRModule, dict[str, PackedFunc]]:
+def hand_over(module: IRModule) -> tuple[IRModule, dict[str, ExternalCode]]:
     """The module with every function of a registered compiler turned into a call of what its code generator gave, and
     that code by name."""
     wanted = {v.name_hint: compiler_of(f) for v, f in module.functions.items() if compiler_of(f)}
@@ -45,17 +45,21 @@ def hand_over(module: IRModule) -> tuple[IRModule, dict[str, PackedFunc]]:
             symbol = str(function.attrs.get("global_symbol") or var.name_hint)
             made = generator.function(function.with_attr("global_symbol", symbol))
             name = f"relay.ext.{wanted[var.name_hint]}.{symbol}"
-            code[name] = PackedFunc(_entry(made, symbol, wanted[var.name_hint]), name)
+            code[name] = ExternalCode(_entry(made, symbol, wanted[var.name_hint]), name, made, _own_name(made, symbol))
             functions[var] = _calling(function, name)
     return infer_type(typed.with_functions(functions)), code
 
 
-def _entry(made: Any, symbol: str, compiler: str) -> Callable[..., Any]:
-    """The code of one function in what a generator gave; a module of one kernel has that whatever its name is."""
+def _own_name(made: Any, symbol: str) -> str:
+    """What the code is called in what a generator gave: a module of one kernel has that whatever its name is."""
     kernels = getattr(made, "kernels", None)
+    return next(iter(kernels)) if kernels is not None and len(kernels) == 1 else symbol
+
+
+def _entry(made: Any, symbol: str, compiler: str) -> Callable[..., Any]:
+    """The code of one function in what a generator gave."""
     get = getattr(made, "get_function", None)
-    alone = kernels is not None and len(kernels) == 1
-    found = get(symbol) if callable(get) and not alone else made
+    found = get(_own_name(made, symbol)) if callable(get) else made
     if not callable(found):
         message = f"relay.ext.{compiler} gave a {type(made).__name__}, which is not code for {symbol}"
         help = f"give a runtime module that has {symbol!r} (tvm.build(..., name={symbol!r})), or a callable"

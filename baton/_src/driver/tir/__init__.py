@@ -1,4 +1,4 @@
 """`tvm.build` (`build`): compile single kernels, and make them callable from Python (`kernel_entries`).
 
-`kernel_module` is the result.
+The result is a `driver.kernel_module`.
 """

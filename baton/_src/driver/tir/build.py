@@ -13,6 +13,7 @@ from typing import Any
 from baton._src.codegen.llvm.module import compile_kernels, sources
 from baton._src.driver.added_passes import with_added_passes
 from baton._src.driver.intrinsic_rules import with_own_intrinsics
+from baton._src.driver.kernel_module import KernelModule, kernel_module
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
@@ -21,7 +22,6 @@ from baton._src.driver.tir.kernel_entries import (
     with_compact_params,
     with_result_buffer,
 )
-from baton._src.driver.tir.kernel_module import KernelModule, kernel_module
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.driver.kernel_module import KernelModule
 from baton._src.driver.relax.build import as_module, relax_build
 from baton._src.driver.tir.build import build
-from baton._src.driver.tir.kernel_module import KernelModule
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.relax.nodes import Function

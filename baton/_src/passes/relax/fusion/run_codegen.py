@@ -9,7 +9,8 @@ takes the functions and returns a list. If an entry is a module with functions o
 a Python callable in place of a function, it is registered under the function's `global_symbol`, followed by a number
 where other code has that name: that of a program compiled before, which goes on to use it. Any other object goes to the
 module attribute `external_mods`, and the symbol must be provided when the program runs. In either case it is called
-with the arguments followed by the output tensors, as in TVM v0.19.
+with the arguments followed by the output tensors, as in TVM v0.19. Modules that `tvm.build` made go into the program's
+file.
 
 Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
 `const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, it
@@ -34,7 +35,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, ExternalCode, FunctionTable, PackedFunc
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,14 @@ class RunCodegen(Pass):
             provided = {s: entry.get_function(s) for s in symbols if entry.implements_function(s)}
         else:
             provided = {symbols[number]: entry} if callable(entry) and number < len(symbols) else {}
-        return {symbol: self._named(symbol, code) for symbol, code in provided.items()}
+        return {symbol: self._named(symbol, code, entry) for symbol, code in provided.items()}
 
-    def _named(self, symbol: str, code: Any) -> str:
-        """The name in the table that the code of a symbol gets."""
+    def _named(self, symbol: str, code: Any, module: Any) -> str:
+        """The name in the table that the code of a symbol gets, which a module of the backend's has."""
         taken = set(self.table.names())
         name = next(n for n in chain([symbol], (f"{symbol}_{i}" for i in count(1))) if n not in taken)
-        self.table.register(name, code if isinstance(code, PackedFunc) else PackedFunc(code, name))
+        function = code.function if isinstance(code, PackedFunc) else code
+        self.table.register(name, ExternalCode(function, name, module, symbol))
         return name
 
 

@@ -180,7 +180,7 @@ class KernelModule(ModuleFace):
         """The executable, with the imported modules among its facts."""
         if not self.imports:
             return self.executable
-        imports = [_import_to_data(module._with_imports()) for module in self.imports]
+        imports = [module_to_data(module) for module in self.imports]
         return dataclasses.replace(self.executable, facts={**self.executable.facts, IMPORTS: imports})
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
@@ -198,16 +198,19 @@ def _with_all_imports(module: KernelModule) -> Iterator[KernelModule]:
 def loaded_kernels(executable: Executable) -> KernelModule:
     """The module that was saved as this executable, with what it imports. Error `executable-corrupt`: that is
     malformed."""
-    return KernelModule(executable, [_import_from_data(data) for data in executable.facts.pop(IMPORTS, ())])
+    return KernelModule(executable, [module_from_data(data) for data in executable.facts.pop(IMPORTS, ())])
 
 
-def _import_to_data(executable: Executable) -> dict[str, Any]:
+def module_to_data(module: KernelModule) -> dict[str, Any]:
+    """A module, and what it imports, as JSON data for the file of another."""
+    executable = module._with_imports()
     kernels = [signature_to_data(signature) for signature in executable.kernels.values()]
     code = base64.b64encode(executable.object_code).decode()
     return {"kernels": kernels, "facts": executable.facts, "code": code}
 
 
-def _import_from_data(data: Any) -> KernelModule:
+def module_from_data(data: Any) -> KernelModule:
+    """The module that was written so. Error `executable-corrupt`: the data is malformed."""
     try:
         kernels = {found.symbol: found for found in map(signature_from_data, data["kernels"])}
         facts, code = dict(data["facts"]), base64.b64decode(data["code"])

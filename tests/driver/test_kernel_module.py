@@ -12,7 +12,7 @@ import pytest
 
 import baton as tvm
 from baton import te
-from baton._src.driver.tir.kernel_module import KernelModule
+from baton._src.driver.kernel_module import KernelModule
 from baton._src.support.diagnostics import DiagnosticError
 from baton.contrib import cc
 from baton.script import ir as I
