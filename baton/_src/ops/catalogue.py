@@ -26,7 +26,7 @@ from baton._src.ops.image.grid_sampling import GRID_SAMPLE
 from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.image.upsampling import UPSAMPLINGS
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
-from baton._src.ops.index.dynamic_topk import DYNAMIC_TOPK
+from baton._src.ops.index.dynamic_topk import DYNAMIC_TOPK, RELAX_DYNAMIC_TOPK
 from baton._src.ops.index.gathering import GATHERS
 from baton._src.ops.index.one_hot import ONE_HOTS
 from baton._src.ops.index.scans import SCANS
@@ -188,6 +188,7 @@ SAMPLING: tuple[OpDef[Any], ...] = (
     *BLOCK_SPACE,
     *DYNAMIC_AXES,
     DYNAMIC_TOPK,
+    RELAX_DYNAMIC_TOPK,
 )
 QUANTISED: tuple[OpDef[Any], ...] = (
     REQUANTIZE,

@@ -19,6 +19,9 @@ from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
 
+PART = 4
+"""Of a row of less than so many times the elements that are wanted, all are sorted."""
+
 
 def best_first(x: k.Tensor, axis: int, count: Any, descending: bool) -> k.Tensor:
     """int64 positions of the first `count` elements along `axis` in sorted order; the axis has at least so many."""
@@ -47,20 +50,37 @@ def best_first(x: k.Tensor, axis: int, count: Any, descending: bool) -> k.Tensor
 
 
 def _from_heap(elements: Row, count: Any, size: Any) -> Stmt:
-    """Write the positions of the best `count` of `size` elements: a heap, whose root is the last one, then sorted."""
+    """Write the positions of the best `count` of `size` elements: a heap, whose root is the last one, then sorted.
 
-    def with_items(items: Items) -> Stmt:
-        def selected(cursor: Any) -> Stmt:
-            heap = Heap(items.at, items.put, lambda one, other: stands_before(other, one), (cursor, k.index(0)))
-            root = k.index(0)
+    Where they are a large part of the row, all of it is sorted.
+    """
 
-            def challenge(place: Any) -> Stmt:
-                return both(items.put(root, elements.item(place)), heap.sink(root, count))
+    def found(kept: Any) -> Stmt:
+        def with_items(items: Items) -> Stmt:
+            first = elements.fill(items, k.index(0), count)
+            everything = elements.fill(items, count, size)
+            chosen = when(kept < size, _into_heap(elements, items, count, size), everything)
+            return both(first, chosen, items.sort(kept), elements.write(items, count))
 
-            others = elements.those_before(lambda: elements.ranked.rank_of(items.at(root)), count, size, challenge)
-            select = when(size > count, both(heap.arrange(count), others))
-            return both(elements.fill(items, count), select, items.sort(count), elements.write(items, count))
+        return Items.of(elements.ranked, kept, with_items)
 
-        return local("cursor", (1,), "int64", selected)
+    is_small_part = count * k.index(PART) < size
+    if isinstance(is_small_part, tir.IntImm):
+        return found(count if is_small_part.value else size)
+    return let("kept", k.select(is_small_part, count, size), found)
 
-    return Items.of(elements.ranked, count, with_items)
+
+def _into_heap(elements: Row, items: Items, count: Any, size: Any) -> Stmt:
+    """The first `count` items become a heap, and the elements behind them come in if they are better."""
+    root = k.index(0)
+
+    def with_cursor(cursor: Any) -> Stmt:
+        heap = Heap(items.at, items.put, lambda one, other: stands_before(other, one), (cursor, root))
+
+        def challenge(place: Any) -> Stmt:
+            return both(items.put(root, elements.item(place)), heap.sink(root, count))
+
+        bound = elements.ranked.rank_of(items.at(root))
+        return both(heap.arrange(count), elements.those_before(lambda: bound, count, size, challenge))
+
+    return local("cursor", (1,), "int64", with_cursor)

@@ -1,7 +1,9 @@
-"""Relay's dyn.topk: the number of elements is a tensor.
+"""topk of a number of elements that a run tells: a tensor in Relay (dyn.topk), a host scalar in Relax (dynamic_topk).
 
-A known constant gives a known extent; otherwise it runs by its meaning over NumPy once the value is there.
+Relay's: a known constant gives a known extent; otherwise it runs by its meaning over NumPy once the value is there.
 DynamicToStatic replaces it where the value is a constant. Source: facts relay-language §6 (dyn).
+
+Relax's is ours: importers need it for numbers that are computed from sizes.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
-from baton._src.ops.axes import normal_axis
-from baton._src.ops.index.topk import TopKAttrs, first_extent, reference_topk
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import as_dim
+from baton._src.ops.index.best_first import best_first
+from baton._src.ops.index.topk import TopKAttrs, first_extent, is_largest, reference_topk, results, results_at
+from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
 
@@ -25,7 +30,8 @@ class DynTopKAttrs(Attrs):
 
     axis: int = attr(-1, "the axis")
     ret_type: str = attr("both", 'the results: "both", "values" or "indices"')
-    is_ascend: bool = attr(False, "select the smallest elements")
+    largest: bool = attr(True, "select the largest elements", relax_only=True)
+    is_ascend: bool = attr(False, "select the smallest elements", relay_only=True)
     dtype: Any = attr("int32", "dtype of indices")
 
     def __post_init__(self) -> None:
@@ -39,27 +45,69 @@ def _count(value: Any) -> int:
 
 def infer(call: OpCall[DynTopKAttrs]) -> Info:
     """As topk, with an unknown extent where k is."""
-    x, a = call.tensor(0), call.attrs
-    count = call.values[1] if len(call.values) > 1 else None
+    x, a, count = call.tensor(0), call.attrs, _known_count(call)
     axis = normal_axis(call, a.axis, x.ndim) if x.ndim >= 0 else 0
     shape = None
     if x.shape is not None:
-        dim = x.shape[axis]
-        if count is None:
-            extent: Any = AnyDim()
-        else:
-            extent = first_extent(call, _count(count), dim)
+        extent = AnyDim() if count is None else _extent(call, count, x.shape[axis])
         shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
     values, indices = TensorInfo(shape, x.dtype, x.ndim, x.vdevice), TensorInfo(shape, a.dtype, x.ndim, x.vdevice)
     return TupleInfo((values, indices)) if a.ret_type == "both" else values if a.ret_type == "values" else indices
 
 
+def _known_count(call: OpCall[DynTopKAttrs]) -> Dim | None:
+    """How many are wanted, if that is known: a number or a host scalar."""
+    if call.op.name != "dynamic_topk":
+        value = call.values[1] if len(call.values) > 1 else None
+        return None if value is None else _count(value)
+    given = call.args[1]
+    if not isinstance(given, PrimInfo) or given.value is None:
+        return None
+    if not given.dtype.is_int:
+        call.fail(f"k must be an integer, got {given.dtype}", code="op-dtype")
+    return as_dim(given.value)
+
+
+def _extent(call: OpCall[DynTopKAttrs], count: Dim, dim: Dim) -> Dim:
+    """Relax's number is what it says; for Relay's, none or less is all."""
+    if call.op.name == "dynamic_topk" and isinstance(count, int) and count < 1:
+        if count < 0:
+            call.fail(f"{count} elements are requested")
+        return count
+    return first_extent(call, count, dim)
+
+
+def compute(inputs: Any, a: DynTopKAttrs, out: Any) -> Any:
+    """The first k of the sorted order: k is what the result has of them."""
+    x, axis = inputs[0], from_front(a.axis, inputs[0].ndim)
+    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
+    return results_at(best_first(x, axis, first.shape[axis], is_largest(a)), x, axis, a, out)
+
+
 def reference(inputs: Any, a: DynTopKAttrs) -> Any:
     """topk."""
+    options = {"axis": a.axis, "ret_type": a.ret_type, "dtype": a.dtype}
     return reference_topk(
-        inputs[:1],
-        TopKAttrs(k=_count(inputs[1]), axis=a.axis, ret_type=a.ret_type, is_ascend=a.is_ascend, dtype=a.dtype),
+        inputs[:1], TopKAttrs(k=_count(inputs[1]), largest=a.largest, is_ascend=a.is_ascend, **options)
     )
+
+
+def reference_of_scalar(inputs: Any, a: DynTopKAttrs) -> Any:
+    """topk, where none is none."""
+    found = reference((inputs[0], inputs[1] or 1), a)
+    if inputs[1]:
+        return found
+    none = [np.take(v, range(0), axis=a.axis) for v in (found if a.ret_type == "both" else (found,))]
+    return tuple(none) if a.ret_type == "both" else none[0]
+
+
+def gradient(b: Any, args: Any, a: DynTopKAttrs, out: Any, grad: Any) -> list[Any]:
+    """Back to where the values came from."""
+    if a.ret_type == "indices":
+        return [b.full_like(args[0], 0), None]
+    places = b.op("dynamic_topk", *args, axis=a.axis, ret_type="indices", largest=a.largest, dtype="int64")
+    towards = b.item(grad, 0) if a.ret_type == "both" else grad
+    return [b.op("scatter_elements", b.full_like(args[0], 0), places, towards, axis=a.axis), None]
 
 
 DYNAMIC_TOPK: OpDef[DynTopKAttrs] = OpDef(
@@ -73,7 +121,26 @@ DYNAMIC_TOPK: OpDef[DynTopKAttrs] = OpDef(
     fusion=Fusion.OPAQUE,
     in_relax=False,
     shape_values=(1,),
-    outputs=lambda a: 2 if a.ret_type == "both" else None,
+    outputs=results,
     samples=lambda: (),
     summary="topk with k computed at run time.",
+)
+
+RELAX_DYNAMIC_TOPK: OpDef[DynTopKAttrs] = OpDef(
+    "dynamic_topk",
+    DynTopKAttrs,
+    inputs=(Input("data"), Input("k", "how many elements, at most as many as there are", kind="prim")),
+    infer=infer,
+    compute=compute,
+    reference=reference_of_scalar,
+    gradient=gradient,
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay has dyn.topk"),
+    outputs=results,
+    samples=lambda: (
+        Sample((Arr((3, 7)), "n"), DynTopKAttrs()),
+        Sample((Arr((6, "m"), "int64", 0, 3), "m"), DynTopKAttrs(axis=1, largest=False, ret_type="values")),
+        Sample((Arr((2, 5)), 0), DynTopKAttrs(ret_type="indices")),
+    ),
+    summary="topk with k computed from sizes.",
 )

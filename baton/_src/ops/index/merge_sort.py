@@ -30,7 +30,7 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
             elements = Row(ins[0], outs[0], outer, axis, Ranked(x.dtype, descending))
 
             def ordered(items: Items) -> Stmt:
-                return both(elements.fill(items, extent), items.sort(extent), elements.write(items, extent))
+                return both(elements.fill(items, k.index(0), extent), items.sort(extent), elements.write(items, extent))
 
             return elements.checked(extent, Items.of(elements.ranked, extent, ordered))
 

@@ -54,9 +54,9 @@ class Row:
         """The element at a place, with the place."""
         return self.ranked.item(self.value(place), place)
 
-    def fill(self, items: Items, count: Any) -> Stmt:
-        """The first `count` elements."""
-        return self.each(count, lambda n: items.put(n, self.item(n)))
+    def fill(self, items: Items, begin: Any, end: Any) -> Stmt:
+        """The elements from one place to before another."""
+        return self.each(end - begin, lambda n: items.put(begin + n, self.item(begin + n)))
 
     def write(self, items: Items, count: Any) -> Stmt:
         """The positions of the first `count` items."""

@@ -38,22 +38,24 @@ class TopKAttrs(Attrs):
         set_attr(self, "dtype", DataType(self.dtype))
 
 
-def _results(a: TopKAttrs) -> int | None:
+def results(a: Any) -> int | None:
+    """How many results there are, if they are a tuple."""
     return 2 if a.ret_type == "both" else None
 
 
-def _largest(a: TopKAttrs) -> bool:
+def is_largest(a: Any) -> bool:
+    """Whether the largest elements come first, by either language's attribute."""
     return bool(a.largest) and not a.is_ascend
 
 
-def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
-    """The extent of the first `count` of `dim` elements; all where `count` is less than 1.
+def first_extent(call: OpCall[Any], count: Dim, dim: Dim) -> Dim:
+    """The extent of the first `count` of `dim` elements; all where `count` is known to be less than 1.
 
-    Where `dim` is symbolic the prover is asked whether there are so many; a run checks what it cannot decide.
+    Where one is symbolic the prover is asked whether there are so many; a run checks what it cannot decide.
     """
-    if count < 1:
+    if isinstance(count, int) and count < 1:
         return dim
-    if isinstance(dim, int):
+    if isinstance(count, int) and isinstance(dim, int):
         return min(count, dim)
     math = DimMath(call.prover)
     if not is_any(dim) and math.equal(math.maximum(dim, count), dim) is False:
@@ -80,27 +82,24 @@ def infer_topk(call: OpCall[TopKAttrs]) -> Info:
 def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
     """The first k of the sorted order."""
     x = inputs[0]
-    axis = from_front(a.axis, x.ndim)
-    found = _positions(x, axis, a)
-    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
-    shape = first.shape
-    values = taken(x, found, axis, shape, "topk_values")
-    indices = k.compute(shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
-    return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
-
-
-def _positions(x: k.Tensor, axis: int, a: TopKAttrs) -> k.Tensor:
-    """The positions in sorted order: all of them, or the first ones."""
-    extent = x.shape[axis]
+    axis, extent = from_front(a.axis, x.ndim), x.shape[from_front(a.axis, x.ndim)]
     if a.k < 1 or (isinstance(extent, k.tir.IntImm) and a.k >= extent.value):
-        return order(x, axis, _largest(a))
-    return best_first(x, axis, a.k, _largest(a))
+        return results_at(order(x, axis, is_largest(a)), x, axis, a, out)
+    return results_at(best_first(x, axis, a.k, is_largest(a)), x, axis, a, out)
+
+
+def results_at(found: k.Tensor, x: k.Tensor, axis: int, a: Any, out: Any) -> Any:
+    """What is asked for of the positions that were found: values, indices, or both."""
+    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
+    values = taken(x, found, axis, first.shape, "topk_values")
+    indices = k.compute(first.shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
+    return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
 
 
 def reference_topk(inputs: Any, a: TopKAttrs) -> Any:
     """The first k of the sorted order."""
     x = inputs[0]
-    found = reference_order(x, a.axis, _largest(a))
+    found = reference_order(x, a.axis, is_largest(a))
     if a.k >= 1:
         found = np.take(found, np.arange(min(a.k, x.shape[a.axis])), axis=a.axis)
     values, indices = np.take_along_axis(x, found, a.axis), found.astype(a.dtype.numpy)
@@ -140,7 +139,7 @@ TOPK = OpDef(
     reference=reference_topk,
     gradient=gradient_topk,
     fusion=Fusion.OPAQUE,
-    outputs=_results,
+    outputs=results,
     relay_builder=relay_builder,
     samples=lambda: (
         Sample((Arr(("n", 7)),), TopKAttrs(k=3)),

@@ -101,12 +101,12 @@ def top_k(node: OnnxNode) -> list[Value]:
     size = None if x.shape is None else x.shape[axis]
     if isinstance(k, int) and (k < 0 or (isinstance(size, int) and k > size)):
         node.fail(f"the {k} largest of {size} elements are requested")
-    count = k if isinstance(k, int) else -1  # all, of which as many are taken as a run asks for
-    values, indices = g.call_many(
-        "topk", x, k=count, axis=axis, ret_type="both", largest=bool(node.attr("largest", 1)), dtype="int64"
-    )
+    options = {"axis": axis, "ret_type": "both", "largest": bool(node.attr("largest", 1)), "dtype": "int64"}
     if isinstance(k, int):
-        return [values, indices]
+        return list(g.call_many("topk", x, k=k, **options))
+    if g.language.name == "relax":
+        return list(g.call_many("dynamic_topk", x, k=k, **options))
+    values, indices = g.call_many("topk", x, k=-1, **options)  # all, of which as many are taken as a run asks for
     first = {"axes": (axis,), "begin": (0,), "end": (k,), "strides": (1,)}
     return [_of_length(node, g.call("strided_slice", part, **first), axis, k) for part in (values, indices)]
 

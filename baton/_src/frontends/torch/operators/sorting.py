@@ -29,14 +29,16 @@ def argsort(node: AtenNode, x: Value, dim: int = -1, descending: bool = False, *
 
 
 def topk(node: AtenNode, x: Value, k: Dim, dim: int, largest: bool, is_sorted: bool) -> tuple[Value, ...]:
-    """(the `k` greatest or least elements, in order, their places); all are sorted where only a run tells how many."""
+    """(the `k` greatest or least elements, in order, their places); Relay sorts all where only a run tells how many."""
     g, axis = node.graph, node.axis(dim, x.rank)
     if not x.rank:
         return x, g.constant(0, "int64")
-    if not isinstance(k, int) or k == 0:
-        return tuple(cut(node, part, axis, 0, k) for part in sort(node, x, axis, bool(largest)))
-    options = {"k": k, "axis": axis, "ret_type": "both", "dtype": "int64"}
-    return g.call_many("topk", x, largest=bool(largest), is_ascend=not largest, **options)
+    options = {"k": k, "axis": axis, "ret_type": "both", "largest": bool(largest), "dtype": "int64"}
+    if isinstance(k, int) and k > 0:
+        return g.call_many("topk", x, is_ascend=not largest, **options)
+    if g.language.name == "relax":
+        return g.call_many("dynamic_topk", x, **options)
+    return tuple(cut(node, part, axis, 0, k) for part in sort(node, x, axis, bool(largest)))
 
 
 def searched(node: AtenNode, edges: Value, x: Value, right: bool, out_int32: bool) -> Value:
