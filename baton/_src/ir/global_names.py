@@ -59,10 +59,10 @@ def names_beside(module: IRModule, added: Mapping[GlobalVar, Any]) -> dict[Globa
     return found
 
 
-def free_name(hint: str, taken: Container[str]) -> str:
-    """`hint`, or the first of `hint1`, `hint2`, ... that is not `taken`."""
+def free_name(hint: str, taken: Container[str], joint: str = "") -> str:
+    """`hint`, or the first of `hint1`, `hint2`, ... that is not `taken`, with `joint` in front of the number."""
     name, count = hint, 0
     while name in taken:
         count += 1
-        name = f"{hint}{count}"
+        name = f"{hint}{joint}{count}"
     return name

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, Range
+from baton._src.ir.global_names import free_name
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -134,9 +135,7 @@ class _Packer(BindingRewriter):
         if kernel not in self.packed:
             function = self.context.functions[kernel]
             assert isinstance(function, PrimFunc)
-            name = f"{kernel.name_hint}_packed"
-            while name in self.names:
-                name += "_"
+            name = free_name(f"{kernel.name_hint}_packed", self.names)
             self.names.add(name)
             changed = reading_panels(function, weight)
             var = GlobalVar(name)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.global_names import free_name
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -122,8 +123,6 @@ class _Rewriter(BindingRewriter):
         scheduled = asked_before(found.scheduled(plan, self.target), function)
         if scheduled is None:
             return None
-        name = f"{kernel.name_hint}_winograd"
-        while name in self.names:
-            name += "_"
+        name = free_name(f"{kernel.name_hint}_winograd", self.names)
         self.names.add(name)
         return _Changed(GlobalVar(name), scheduled, plan, found.place)

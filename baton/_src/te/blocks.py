@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.global_names import free_name
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.support.diagnostics import fail
@@ -62,10 +63,7 @@ def _in_one_nest(nests: Sequence[Stmt]) -> Stmt:
 def _unused(hint: str, taken: set[str]) -> str:
     """`hint` as a name, numbered if it is taken; taken from now on."""
     base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "buffer"
-    name, count = base, 0
-    while name in taken:
-        count += 1
-        name = f"{base}_{count}"
+    name = free_name(base, taken, "_")
     taken.add(name)
     return name
 

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite
 from baton._src.tir import stmt as st
@@ -107,10 +108,7 @@ def with_unique_names(body: st.Stmt) -> st.Stmt:
     def rule(node: Any) -> Any:
         if not isinstance(node, st.Block):
             return None
-        name, count = node.name_hint, 0
-        while name in taken:
-            count += 1
-            name = f"{node.name_hint}_{count}"
+        name = free_name(node.name_hint, taken, "_")
         taken.add(name)
         return None if name == node.name_hint else node.with_fields(name_hint=name)
 

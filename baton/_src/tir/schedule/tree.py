@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.global_names import free_name
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.support.diagnostics import Diagnostic, ScheduleError
 from baton._src.tir import expr as tir
@@ -60,9 +60,7 @@ def unused_name(root: st.Stmt, label: str) -> str:
     """A name for a new block: `label`, numbered if a block is called so. Handles are names: those given out stay with
     their blocks.
     """
-    taken = {n.name_hint for n in post_order(root) if isinstance(n, st.Block)}
-    numbered = (f"{label}_{count}" for count in itertools.count(1))
-    return next(name for name in itertools.chain([label], numbered) if name not in taken)
+    return free_name(label, {n.name_hint for n in post_order(root) if isinstance(n, st.Block)}, "_")
 
 
 def computes(block: st.Block) -> bool:

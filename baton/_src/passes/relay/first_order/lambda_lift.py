@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import TypeVar
@@ -89,12 +90,7 @@ class _Lifter:
         return value
 
     def _fresh(self, hint: str) -> GlobalVar:
-        taken = {v.name_hint for v in self._functions}
-        name, count = hint, 0
-        while name in taken:
-            count += 1
-            name = f"{hint}_{count}"
-        return GlobalVar(name)
+        return GlobalVar(free_name(hint, {v.name_hint for v in self._functions}, "_"))
 
 
 def _polymorphic(*types: Any) -> bool:
