@@ -58,6 +58,15 @@ class Module:
     assert baton.relax.analysis.well_formed(module["helper"])
 
 
+def test_programs_of_relay_are_named() -> None:
+    """`relax.build` of a Relay program said that no function of it has a global_symbol."""
+    x = baton.relay.var("x", shape=(2,))
+    module = baton.IRModule.from_expr(baton.relay.Function([x], baton.relay.exp(x)))
+    with pytest.raises(DiagnosticError, match=r"@main is a function of Relay\n  help: relay\.build takes"):
+        baton.relax.build(module, "llvm")
+    assert baton.relax.build(baton.relax.from_relay(module), "llvm").function_index["main"] >= 0
+
+
 def test_params_that_map_nothing() -> None:
     """A list was an AttributeError."""
     x = baton.relax.Var("x", baton.relax.TensorStructInfo((2,), "float32"))

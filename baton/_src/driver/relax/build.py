@@ -29,6 +29,7 @@ from baton._src.passes.tir.lowering.safe_selects import with_safe_kernels
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import check_entry, well_formed
+from baton._src.relay.nodes import Function as RelayFunction
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.support.diagnostics import DiagnosticError, Severity, fail
@@ -104,7 +105,12 @@ def _told_of_programs(module: IRModule) -> Iterator[None]:
 
 
 def _with_an_entry(module: IRModule) -> IRModule:
-    """Refuse a module with private functions only: it is well-formed, but nothing in it could be called."""
+    """Refuse a module of Relay, and one with private functions only: that is well-formed, but nothing in it could be
+    called."""
+    foreign = next((v for v, f in module.functions.items() if isinstance(f, RelayFunction)), None)
+    if foreign is not None:
+        help = "relay.build takes modules of Relay; relax.from_relay turns them into Relax"
+        raise fail("api", f"@{foreign.name_hint} is a function of Relay", help=help, span=foreign.span)
     findings = Findings()
     check_entry(module, findings)
     if findings.diagnostics:
