@@ -327,3 +327,26 @@ def test_norms_without_weights_of_open_sizes() -> None:
 def normal(x: Any, axis: int) -> Any:
     """With mean 0 and variance 1 along an axis."""
     return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)
+
+
+class Deep(nn.Module):
+    """Blocks, one of which has weights that do not fit."""
+
+    def __init__(self) -> None:
+        self.blocks = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(5, 4)])
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        return self.blocks(x)
+
+    def twice(self, x: nn.Tensor) -> nn.Tensor:
+        return x + nn.op.reshape(x, (3,))
+
+
+def test_errors_name_the_module_in_which_they_arise() -> None:
+    """Of a model with many layers of one kind, which of them did not fit remained unsaid."""
+    x = {"x": nn.spec.Tensor([2, 4], "float32")}
+    with pytest.raises(DiagnosticError, match=r"in blocks\.2, a Linear\n  while exporting forward"):
+        Deep().export_tvm(spec={"forward": x})
+    with pytest.raises(DiagnosticError, match="while exporting twice") as error:
+        Deep().export_tvm(spec={"twice": x})
+    assert "blocks" not in str(error.value)

@@ -22,7 +22,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir import expr as tir
 
 Named = list[tuple[str, Any]]
@@ -43,6 +43,8 @@ class Exporter:
         self.builder = BlockBuilder()
         self.io_effect = IOEffect() if debug else None
         self.extern_modules: list[Any] = []
+        self.failed: tuple[DiagnosticError, Any] | None = None
+        """An error, and the innermost module in whose `forward` it arose."""
 
     @staticmethod
     def current() -> Exporter:
@@ -64,12 +66,24 @@ class Exporter:
             if effects:
                 self._initialize(effects)
             for name, method in zip(spec.method_names, spec.method_specs):
-                _Method(self.builder, method, parameters, effects).emit(name)
+                try:
+                    _Method(self.builder, method, parameters, effects).emit(name)
+                except DiagnosticError as error:
+                    places = (*self._places_of(error, model), f"while exporting {name}")
+                    raise type(error)([d.within(*places) for d in error.diagnostics]) from error
         finally:
             _exporting.reset(token)
             for (_, parameter), expr in zip(parameters, before, strict=True):
                 parameter._expr = expr
         return self.builder.finalize(), parameters
+
+    def _places_of(self, error: DiagnosticError, model: Exported) -> list[str]:
+        """The module in which an error arose, by its path in the model; none if that is the model itself."""
+        if self.failed is None or self.failed[0] is not error:
+            return []
+        module = self.failed[1]
+        kind = type(module).__name__
+        return [f"in {path}, a {kind}" for path, found in model.named_of(type(module)) if found is module and path]
 
     def _initialize(self, effects: Named) -> None:
         with self.builder.function("_initialize_effect", []):
@@ -77,6 +91,13 @@ class Exporter:
                 states = [state for name, effect in effects for state in effect.emit_init(name, self.builder)]
                 output = self.builder.emit_output(self.builder.emit(Tuple(states)))
             self.builder.emit_func_output(output)
+
+
+def note_failure(error: DiagnosticError, module: Any) -> None:
+    """Remember, while a model is exported, the innermost module in which an error arises: the first that tells."""
+    exporter = _exporting.get()
+    if exporter is not None and (exporter.failed is None or exporter.failed[0] is not error):
+        exporter.failed = error, module
 
 
 def exported_effects() -> list[Effect]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from baton._src.frontends.nn.effects import Effect
-from baton._src.frontends.nn.export import Exporter, exported_effects
+from baton._src.frontends.nn.export import Exporter, exported_effects, note_failure
 from baton._src.frontends.nn.spec import ModuleSpec
 from baton._src.frontends.nn.subroutine import SubroutineMixin
 from baton._src.frontends.nn.tensor import Parameter
 from baton._src.ir.module import IRModule
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 
 
 class Module(SubroutineMixin):
@@ -27,7 +27,11 @@ class Module(SubroutineMixin):
         forward = getattr(self, "forward", None)
         if forward is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward")
-        return forward(*args, **kwargs)
+        try:
+            return forward(*args, **kwargs)
+        except DiagnosticError as error:
+            note_failure(error, self)
+            raise
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
         """Submodules, parameters and effects directly inside, in the order of definition."""
