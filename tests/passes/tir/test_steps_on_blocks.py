@@ -11,6 +11,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.check import check_prim_func
+from baton.script import from_source
 from baton.script import tir as T
 from tests.passes.tir.test_steps import X, after, of
 
@@ -114,3 +116,48 @@ def test_weights_arrive_in_their_layout() -> None:
     made = tir.transform.RemoveWeightLayoutRewriteBlock()(module)
     assert "T.evaluate(0)" in made["main"].script()
     assert_structural_equal(tir.transform.RemoveNoOp()(made)["main"], after)
+
+
+def test_blocks_inside_a_view_say_what_they_access_of_its_buffer() -> None:
+    """Guards LowerMatchBuffer, which left their regions with the view that was gone: the kernel could not be built."""
+
+    @T.prim_func
+    def nested(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8, 4), "float32")):
+        for i in range(8):
+            with T.block("row"):
+                vi = T.axis.spatial(8, i)
+                T.reads(A[vi, 0:4])
+                T.writes(C[vi, 0:4])
+                row = T.match_buffer(C[vi, 0:4], (4,), offset_factor=1)
+                for j in range(4):
+                    with T.block("element"):
+                        vj = T.axis.spatial(4, j)
+                        row[vj] = A[vi, vj]
+
+    made = after(nested, X.LowerMatchBuffer())
+    assert check_prim_func(made) == []
+    (element,) = (b for b in of(st.Block, made) if b.name_hint == "element")
+    assert [str(part) for part in element.writes] == ["C[vi, vj]"]
+    assert_structural_equal(from_source(made.script()), made.with_attr("global_symbol", "nested"))
+
+
+def test_memory_of_a_block_is_none_of_its_regions() -> None:
+    """Guards blocks whose regions are kept, since a call uses pointers: they named memory that they now allocate."""
+
+    @T.prim_func
+    def unread(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+        D = T.alloc_buffer((4,))
+        with T.block("call"):
+            T.reads(A[0:4])
+            T.writes(D[0:4])
+            T.call_packed("f", A, D)
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = A[vi]
+
+    made = X.PlanAndUpdateBufferAllocationLocation()(IRModule({"main": unread}))["main"]
+    (call,) = (b for b in of(st.Block, made) if b.name_hint == "call")
+    assert [b.name for b in call.alloc_buffers] == ["D"]
+    assert (len(call.reads), len(call.writes)) == (1, 0)
+    assert from_source(made.script()).script() == made.script()

@@ -99,6 +99,15 @@ def f(B: T.Buffer((8,), "int32"), n: T.int32):
         PassContext(config={"tir.UnrollLoop": 3})
 
 
+def test_annotations_of_other_kinds_are_left_alone() -> None:
+    """Guards texts and lists as annotations, which were taken for numbers; what has to be a number says so."""
+    note = NEST.replace("j in range(2)", 'j in T.serial(2, annotations={"pragma_note": "x", "my.sizes": [1, 2]})')
+    assert loops(unrolled(note)) == loops(unrolled(NEST))
+    wrong = NEST.replace("j in range(2)", 'j in T.serial(2, annotations={"pragma_auto_unroll_max_step": "x"})')
+    with pytest.raises(DiagnosticError, match="pragma_auto_unroll_max_step is a number, not 'x'"):
+        unrolled(wrong)
+
+
 def test_lets_in_expressions_have_variables_of_their_own() -> None:
     """Guards the copies of an iteration, which defined one variable several times and could not be built."""
     func = from_source("""

@@ -47,6 +47,8 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
                     made = made.with_fields(alloc_buffers=buffers)
                 if item is not outermost and _tells_accesses(item):
                     made = refreshed(made)
+                elif buffers:
+                    made = _without(made, buffers)
             elif buffers:
                 block = refreshed(st.Block((), (), (), "", made.body, alloc_buffers=buffers))
                 made = made.with_fields(body=st.BlockRealize((), tir.IntImm("bool", 1), block))
@@ -54,6 +56,12 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
                 changed[item] = made
         found: st.Stmt = changed.get(body, body)
         return found
+
+
+def _without(block: st.Block, own: tuple[Buffer, ...]) -> st.Block:
+    """The block with regions of what is outside of it alone: its own memory is not there before and after it."""
+    reads, writes = (tuple(r for r in regions if r.buffer not in own) for regions in (block.reads, block.writes))
+    return block.with_fields(reads=reads, writes=writes)
 
 
 def _tells_accesses(block: st.Block) -> bool:

@@ -43,14 +43,20 @@ class UnrollOptions:
 
     def under(self, pragma: str, value: Any) -> UnrollOptions:
         """The options under a pragma."""
-        number = int(getattr(value, "value", value))
         match pragma:
             case "pragma_auto_unroll_max_step":
-                return replace(self, auto_max_step=number)
+                return replace(self, auto_max_step=_number(pragma, value))
             case "pragma_unroll_explicit":
-                return replace(self, explicit_unroll=bool(number))
+                return replace(self, explicit_unroll=bool(_number(pragma, value)))
             case _:
                 return self
+
+
+def _number(pragma: str, value: Any) -> int:
+    found = getattr(value, "value", value)
+    if not isinstance(found, int):
+        raise fail("tir-unroll", f"{pragma} is a number, not {found!r}")
+    return found
 
 
 @dataclass(frozen=True)

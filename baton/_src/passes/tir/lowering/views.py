@@ -6,9 +6,10 @@ their values, and the pointer is that of the buffer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -30,7 +31,7 @@ def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
     missing = len(source.region) - len(view.shape)
     starts = [r.min for r in source.region]
 
-    def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    def moved(indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         if runs_past_row(view, indices):
             _require_same_steps(view, source.buffer, "read or written across its rows")
         shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
@@ -41,6 +42,11 @@ def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
             return tir.BufferLoad(source.buffer, moved(node.indices))
         if isinstance(node, st.BufferStore) and node.buffer is view:
             return st.BufferStore(source.buffer, node.value, moved(node.indices))
+        if isinstance(node, BufferRegion) and node.buffer is view:  # of a block inside, or of a view that it makes
+            places = [Range(p, r.extent) for p, r in zip(moved([r.min for r in node.region])[missing:], node.region)]
+            return BufferRegion(
+                source.buffer, (*(Range(s, tir.literal(1, s.dtype)) for s in starts[:missing]), *places)
+            )
         return None
 
     # The rule must see the view's own nodes: the buffer is not rewritten, only accesses are.
