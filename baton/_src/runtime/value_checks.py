@@ -215,5 +215,6 @@ def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, n
     have, want = compile_dim(found, names)(heap), compile_dim(expected, names)(heap)
     if have != want:
         shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
-        broadcasts = "a size of 1 is broadcast only if known at compile time: declare it as 1, or use broadcast_to"
+        advice = "a size of 1 is broadcast only if known at compile time: declare it as 1, or use broadcast_to"
+        broadcasts = f"if the operator broadcasts at all, {advice}"
         raise fail("value-mismatch", f"{place} is {have} = {shown}", help=broadcasts if 1 in (have, want) else None)

@@ -89,6 +89,18 @@ def test_what_fits_runs() -> None:
         np.testing.assert_array_equal(run(repeated, (rows, 4)), np.broadcast_to(filled(rows, 4), (7, 4)))
 
 
+def test_help_about_a_size_of_one_promises_no_broadcasting() -> None:
+    """It said "declare it as 1" of products and norms, too, which then refuse 1 when they are compiled."""
+    for shapes, value, given in (
+        ({"x": ("m", "k"), "w": ("k2", "n")}, "R.matmul(x, w)", ((2, 3), (1, 5))),
+        ({"x": ("n", "m"), "w": ("k",)}, "R.nn.layer_norm(x, w, w, axes=[-1])", ((2, 3), (1,))),
+    ):
+        with pytest.raises(
+            baton.DiagnosticError, match="if the operator broadcasts at all, a size of 1 is broadcast only"
+        ):
+            run(program(shapes, value), *given)
+
+
 def test_relay_that_leaves_sizes_open() -> None:
     x, w = (relay.var(n, shape=(relay.Any(), relay.Any()), dtype="float32") for n in "xw")
     module = baton.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
