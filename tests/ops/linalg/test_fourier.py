@@ -11,7 +11,9 @@ import baton
 from baton import relax, relay
 from baton._src.ops.builders import RELAX
 from baton._src.ops.linalg.fourier_kernel.plan import LARGEST_PRIME, is_planned, plan, radices
-from baton._src.ops.linalg.fourier_transform import FourierAttrs, reference
+from baton._src.ops.linalg.fourier_transform import FOURIER_TRANSFORM, FourierAttrs, reference
+from baton._src.ops.samples import Arr, Sample
+from tests.ops.sampled_calls import SampledCall
 
 KINDS: tuple[tuple[int, bool, dict[str, Any]], ...] = (
     (2, False, {}),
@@ -148,6 +150,16 @@ def test_columns(shape: tuple[int, ...], attrs: dict[str, Any], count: int) -> N
     found = baton.compile(builder.get(), num_threads=1)(*parts)
     for own, wanted in zip(found, reference([parts], FourierAttrs(**options)), strict=True):
         np.testing.assert_allclose(own, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_kernels_of_columns_fewer_than_lanes(width: int) -> None:
+    """Where they are not written as rows, by who asks for the kernel alone: it divided by no blocks."""
+    shape = (2, 6, width)
+    sample = Sample(((Arr(shape), Arr(shape)),), FourierAttrs(6, columns=True))
+    call = SampledCall(FOURIER_TRANSFORM, sample, symbolic=False)
+    for found, wanted in zip(call.run_compute(call.infer()), call.reference(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -51,6 +51,13 @@ def test_against_the_reference(grad: Any, data: Any, attrs: dict[str, Any], dtyp
     np.testing.assert_allclose(found.reshape(wanted.shape), wanted, atol=2e-4 if dtype == "float32" else 1e-10)
 
 
+def test_images_without_channels_have_no_weights() -> None:
+    """The reference laid out as many elements as NumPy could guess of none."""
+    attrs = OPERATOR.attrs(dilation=2, groups=4, kernel_size=3)
+    found: Any = OPERATOR.reference((drawn((1, 4, 2, 2)), drawn((1, 0, 6, 6))), attrs)  # type: ignore[operator]
+    assert found.shape == (4, 0, 3, 3)
+
+
 def test_borders_are_no_numbers() -> None:
     """What no place of the kernel meets may be infinite."""
     slope, x = drawn((1, 2, 2, 2)), drawn((1, 2, 6, 6))

@@ -1,6 +1,7 @@
 """The kernel of `fourier` along the axis before the last: blocks of columns, passes all along, nothing transposed.
 
-The last block begins where it ends with the last column: what it shares with the one before is computed twice.
+The last block begins where it ends with the last column: what it shares with the one before is computed twice. Fewer
+columns than a vector has lanes are a smaller vector.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class _Columns:
         width = ins[0].shape[-1]
         assert isinstance(width, tir.IntImm)
         self.width = width.value
-        lanes = self.passes.lanes
-        self.block = min(self.width // lanes, max(1, _BLOCK // (a.length * lanes))) * lanes
+        lanes = self.passes.lanes = max(1, min(self.passes.lanes, self.width))
+        self.block = max(1, min(self.width // lanes, _BLOCK // (a.length * lanes))) * lanes
 
     def whole(self) -> Stmt:
         """Blocks in parallel, each in its own memory."""

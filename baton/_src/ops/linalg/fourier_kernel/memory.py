@@ -26,7 +26,8 @@ class Parts:
 
     def spread(self, at: PrimExpr, lanes: int) -> Complex:
         """One element in all lanes."""
-        return Complex(*(tir.Broadcast(tir.BufferLoad(b, (at,)), lanes) for b in (self.re, self.im)))
+        single = Complex(*(tir.BufferLoad(b, (at,)) for b in (self.re, self.im)))
+        return Complex(*(tir.Broadcast(part, lanes) for part in single)) if lanes > 1 else single
 
     def put(self, at: PrimExpr, value: Complex) -> Stmt:
         """Store vectors from `at` on."""

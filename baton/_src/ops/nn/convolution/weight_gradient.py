@@ -107,7 +107,7 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     slope = slope.reshape(n, a.groups, o // a.groups, -1) if slope.size else slope
     x = x.reshape(n, a.groups, x.shape[1] // a.groups, *x.shape[2:])
     found = np.zeros((o, x.shape[2], *a.kernel_size), kept)
-    for tap in np.ndindex(*a.kernel_size) if slope.size else ():
+    for tap in np.ndindex(*a.kernel_size) if slope.size and x.size else ():
         ends: Any = tuple(
             slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, places, a.strides)
         )
