@@ -78,6 +78,7 @@ from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.per_channel import PER_CHANNEL
 from baton._src.ops.nn.pooling.adaptive import ADAPTIVE_POOLING
 from baton._src.ops.nn.pooling.gradient import POOLING_GRADIENTS
+from baton._src.ops.nn.pooling.places import MAX_POOL_PLACES
 from baton._src.ops.nn.pooling.pooling import POOLING
 from baton._src.ops.nn.recurrence.gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.recurrence.recurrence import RECURRENCE
@@ -216,6 +217,7 @@ NN: tuple[OpDef[Any], ...] = (
     *POOLING,
     *POOLING_GRADIENTS,
     *ADAPTIVE_POOLING,
+    MAX_POOL_PLACES,
     LAYER_NORM,
     GROUP_NORM,
     INSTANCE_NORM,

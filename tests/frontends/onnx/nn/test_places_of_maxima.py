@@ -91,3 +91,14 @@ def test_images_of_any_size(order: int) -> None:
         pooled, places, again = (np.asarray(o) for o in model.run({"x": x}))
         np.testing.assert_array_equal(places, searched(x, pooled.shape, attributes))
         np.testing.assert_array_equal(again.reshape(-1)[places], pooled)
+
+
+def test_open_sizes() -> None:
+    """Guards sizes that only a run knows: few windows and many, borders, and their order of columns."""
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], **attributes)
+    compiled = baton.compile(model_of([node], [("x", ["n", "c", "h", "w"])], ["y", "places"]), num_threads=1)
+    for shape in ((1, 1, 1, 1), (2, 3, 8, 7), (1, 2, 33, 70), (0, 2, 4, 4)):
+        x = RANDOM.integers(0, 4, shape).astype("float32")
+        pooled, places = compiled.run({"x": x})
+        np.testing.assert_array_equal(places, searched(x, pooled.shape, attributes))

@@ -11,7 +11,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
-from baton._src.values.dtype import INT32, INT64
+from baton._src.values.dtype import INT64
 
 
 def _sizes(node: OnnxNode, x: Value) -> tuple[Dim, ...]:
@@ -26,22 +26,15 @@ def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
     equals it.
     """
     g, x = node.graph, node[0]
-    sizes, out = _sizes(node, x), _sizes(node, pooled)
-    images, area, windows = sizes[0] * sizes[1], math.prod(sizes[2:]), math.prod(out[2:])
-    marked = INT32 if isinstance(area, int) and area < INT32.int_range[1] else INT64
-    marks = g.cast(_places_of_taps(node, sizes[2:], out[2:], window, area), marked)
-    # What lies in the padding is behind all elements: it is never the least place of a maximum.
-    last = g.cast(g.dims(area - 1), marked)
-    taken = g.call("take", g.reshape(x, (images, area)), g.call("minimum", marks, last), axis=1)
-    hits = g.call("equal", taken, g.reshape(pooled, (images, 1, windows)))
-    if x.dtype.is_float:
-        hits = g.call("logical_or", hits, g.call("isnan", taken))
-    found = g.cast(g.call("min", g.call("where", hits, marks, g.cast(g.dims(area), marked)), axis=1), INT64)
+    sizes = _sizes(node, x)
+    images, area = sizes[0] * sizes[1], math.prod(sizes[2:])
+    steps = {"strides": window.strides, "dilation": window.dilations, "begins": window.padding[: window.rank]}
+    found = g.call("nn.max_pool_places", x, pooled, pool_size=window.kernel, **steps)
     if int(node.attr("storage_order", 0)):
         found = _by_columns(node, found, sizes[2:])
     count = g.call("arange", start=0, stop=images, step=1, dtype=INT64)
-    base = g.call("multiply", g.reshape(count, (images, 1)), g.dims(area))
-    return g.reshape(g.call("add", found, base), out)
+    base = g.call("multiply", g.reshape(count, (*sizes[:2], *(1 for _ in window.kernel))), g.dims(area))
+    return g.call("add", found, base)
 
 
 def _by_columns(node: OnnxNode, places: Value, spatial: Sequence[Dim]) -> Value:

@@ -1,1 +1,1 @@
-"""Pooling by windows of a given size, or to a given extent (`adaptive`), and the gradients of both."""
+"""Pooling by windows of a given size, or to a given extent (`adaptive`), the gradients of both, `places` of maxima."""
