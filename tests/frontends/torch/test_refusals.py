@@ -315,6 +315,14 @@ def test_functions_of_torchscript() -> None:
         from_pytorch(traced, [("x", (3,))])
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_inputs_that_are_not_described(count: int) -> None:
+    """PyTorch said that a Tensor was None, or that zip() had arguments of several lengths."""
+    traced = torch.jit.trace(nn.Bilinear(3, 3, 2), (torch.ones(1, 3), torch.ones(1, 3)))
+    with pytest.raises(DiagnosticError, match=f"the model has the inputs input1, input2; {count} are described"):
+        from_pytorch(traced, [(f"x{number}", (1, 3)) for number in range(count)])
+
+
 class Doubled(torch.autograd.Function):
     """A function with its own gradient, which tracing keeps as a call of Python."""
 

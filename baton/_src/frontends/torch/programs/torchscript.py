@@ -43,7 +43,15 @@ class ScriptRun:
         self.layers = layers_of(script)
         self.scales = scales_of(script)
         self.factors = _factors(self.graph)
-        self.defaults = [a.default_value for a in script.forward.schema.arguments[1:]]
+        self.arguments = script.forward.schema.arguments[1:]
+        self.defaults = [a.default_value for a in self.arguments]
+
+    def check_count(self, given: int) -> None:
+        """Error `torch-model`: the program does not take so many inputs; those with defaults may be left out."""
+        if not sum(not a.has_default_value() for a in self.arguments) <= given <= len(self.arguments):
+            names = ", ".join(a.name for a in self.arguments) or "none"
+            help = "input_infos has (name, shape) or (name, (shape, dtype)) for each"
+            raise fail("torch-model", f"the model has the inputs {names}; {given} are described", help=help)
 
     def __call__(self, *given: Any) -> Any:
         """Its results. Inputs at the end that are not given have the defaults of the program."""

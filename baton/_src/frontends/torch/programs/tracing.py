@@ -57,6 +57,7 @@ def exported_module(model: Any, input_info: Sequence[tuple[Sequence[Any], Any]])
 def exported_script(script: Any, inputs: Sequence[Example]) -> Any:
     """A `torch.jit` module as an exported program; its weights are called `script.NAME`."""
     torch, run = torch_library(), ScriptRun(script)
+    run.check_count(len(inputs))
 
     class Carrier(torch.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch is there only from here on
         """`torch.export` takes modules of Python only."""
