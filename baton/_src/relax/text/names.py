@@ -6,6 +6,8 @@ import keyword
 import re
 from typing import Any
 
+from baton._src.relax.fresh_names import FreshNames
+
 _RESERVED = frozenset({"", "R", "T", "I", "cls", "metadata", "tvm", "Module", "_", *keyword.kwlist})
 
 
@@ -14,7 +16,7 @@ class Names:
 
     def __init__(self) -> None:
         self._of: dict[Any, str] = {}
-        self._counts: dict[str, int] = dict.fromkeys(_RESERVED, 1)
+        self._fresh = FreshNames("_", _RESERVED)
 
     def of(self, var: Any, hint: str) -> str:
         """The name of `var`; a new one near `hint` the first time."""
@@ -34,17 +36,7 @@ class Names:
     def free(self, hint: str) -> str:
         """A name nothing has yet."""
         base = identifier(hint)
-        if base == "_":  # a dropped value: `_1`, `_2`, ...
-            base = ""
-        count = self._counts.get(base, 0)
-        name = f"{base}_{count}" if count else base
-        while count and name in self._counts:
-            count += 1
-            name = f"{base}_{count}"
-        self._counts[base] = count + 1
-        if count:
-            self._counts[name] = 1
-        return name
+        return self._fresh.fresh("" if base == "_" else base)  # a dropped value: `_1`, `_2`, ...
 
 
 def identifier(hint: str) -> str:
