@@ -646,6 +646,18 @@ def test_calls_without_a_name_are_refused() -> None:
         baton.build(tir.PrimFunc([], tir.Evaluate(call)))
 
 
+def test_tensors_are_compact_though_their_rows_were_to_be_aligned() -> None:
+    """Guards storage_align of memory that a packed function gets: it was told of rows without gaps, and read others."""
+    a = te.placeholder((4, 5), name="A")
+    b = te.compute((4, 5), lambda i, j: a[i, j] + 1, name="B")
+    c = te.extern((4, 5), [b], lambda ins, outs: tir.call_packed("calls.scale", ins[0], outs[0], 2.0), name="C")
+    schedule = tir.Schedule(te.create_prim_func([a, c]))
+    schedule.storage_align("B", 0, axis=0, factor=8, offset=1)
+    x = np.arange(20, dtype="float32").reshape(4, 5)
+    _, out = both(schedule.mod["main"], x, np.zeros((4, 5), "float32"))
+    np.testing.assert_array_equal(out, (x + 1) * 2)
+
+
 def counted(noted: Noted) -> Any:
     """The kernel of `y = count()` with `y` used in several places, which is a node of its own only once in Python."""
     a, b = tir.Var("a", "handle"), tir.Var("b", "handle")

@@ -3,7 +3,8 @@
     T.block_attr({"buffer_dim_align": [[0, 0, 8, 1]]}); C: (4, 8)       ->      C has the strides (9, 1)
 
 Each entry is [index among the buffers that the block writes, axis, factor, offset]: the stride of the axis is `offset`
-modulo `factor`. `Schedule.storage_align` writes it.
+modulo `factor`. `Schedule.storage_align` writes it. Tensors that packed functions are given without
+strides stay compact.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.block_annotations import BUFFER_DIM_ALIGN
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.packed_calls import TensorOperand, is_packed_call, read_packed_call
 
 Alignment = dict[int, tuple[int, int]]
 """Of axes: a factor and an offset each."""
@@ -29,12 +31,20 @@ def alignments(body: st.Stmt) -> dict[tir.Var, Alignment]:
     later steps removed are ignored: alignment changes no result.
     """
     found: dict[tir.Var, Alignment] = {}
-    for block in _blocks(body):
-        if BUFFER_DIM_ALIGN in block.annotations:
-            for buffer, axis, factor, offset in _entries(block):
-                if 0 <= axis < len(buffer.shape) and factor > 0:
-                    found.setdefault(buffer.data, {})[axis] = (factor, offset)
+    blocks = [block for block in _blocks(body) if BUFFER_DIM_ALIGN in block.annotations]
+    compact = _given_as_compact(body) if blocks else set()
+    for block in blocks:
+        for buffer, axis, factor, offset in _entries(block):
+            if 0 <= axis < len(buffer.shape) and factor > 0 and buffer.data not in compact:
+                found.setdefault(buffer.data, {})[axis] = (factor, offset)
     return found
+
+
+def _given_as_compact(body: st.Stmt) -> set[PrimExpr]:
+    """The pointers of tensors that packed functions are given, as rows without gaps."""
+    calls = (read_packed_call(n) for n in post_order(body) if is_packed_call(n))
+    tensors = (o for call in calls for o in call.operands if isinstance(o, TensorOperand))
+    return {tensor.data for tensor in tensors if not tensor.strides}
 
 
 def _blocks(body: st.Stmt) -> list[st.Block]:
