@@ -39,6 +39,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     thread_work,
 )
 from baton._src.lower.kernel_schedules.shared.opaque_loops import shared_out
+from baton._src.lower.kernel_schedules.shared.open_pieces import before_rows, in_open_pieces
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
@@ -176,29 +177,44 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
     last = stage.spatial[-1]
     if len(stage.spatial) == 1:
         return _flat(last, store, work, target)
-    pieces = cut_in_pieces(last, store, target.lanes(stage.buffer.dtype.bits))
-    inner = sequence(*(vector_loop(axis.var, axis.extent, part, target) for axis, part in pieces))
+    inner = _in_pieces(last, store, target)
     row_work = ops.multiply(as_int64(last.extent), i64(max(1, work // 4)))
     return parallel_rows(stage.spatial[:-1], row_work, inner, target.num_cores)
 
 
-def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
+def _in_pieces(axis: Axis, store: st.BufferStore, target: Target) -> st.Stmt:
+    """Vector loops over an axis, or over pieces of it."""
+
+    def emit(axis: Axis, part: st.Stmt) -> st.Stmt:
+        return vector_loop(axis.var, axis.extent, part, target)
+
+    pieces = cut_in_pieces(axis, store, target.lanes(store.buffer.dtype.bits))
+    if len(pieces) > 1:
+        return sequence(*(emit(*piece) for piece in pieces))
+
+    def cut(store: st.BufferStore) -> st.Stmt:
+        return in_open_pieces(axis, store, emit) or emit(axis, store)
+
+    return before_rows(store, axis.var, cut)
+
+
+def _flat(axis: Axis, store: st.BufferStore, work: int, target: Target) -> st.Stmt:
     """One long loop, in chunks for the threads."""
     size = axis.size
     cost = max(1, work // 4)
     if target.num_cores <= 1 or (size is not None and size * cost < 2 * WORTH_A_THREAD):
-        return vector_loop(axis.var, axis.extent, store, target)
+        return _in_pieces(axis, store, target)
     wide = tuned("chunk", CHUNK, (1 << n for n in range(9, 17)))
     chunk, lane = index_var("chunk"), index_var("i")
     start = ops.multiply(chunk, i64(wide))
     count = ops.floordiv(ops.add(as_int64(axis.extent), i64(wide - 1)), i64(wide))
-    body = substitute_and_fold(store, {axis.var: ops.cast(axis.var.dtype, ops.add(start, lane))})
+    body: st.BufferStore = substitute_and_fold(store, {axis.var: ops.cast(axis.var.dtype, ops.add(start, lane))})
     if size is not None and size % wide == 0:
         here: PrimExpr = i64(wide)
     else:
         here = ops.min(i64(wide), ops.subtract(as_int64(axis.extent), start))
     grain = max(1, thread_work() // (wide * cost))
-    return loop(chunk, count, vector_loop(lane, here, body, target), PARALLEL, grain=grain)
+    return loop(chunk, count, _in_pieces(Axis(lane, here), body, target), PARALLEL, grain=grain)
 
 
 def _single_reduction(stage: Stage, target: Target) -> st.Stmt:

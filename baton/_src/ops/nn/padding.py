@@ -118,7 +118,8 @@ _STAGES = {"constant": "PadInput", "reflect": "MirrorPadInput", "symmetric": "Mi
 
 def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     """Where a position outside [0, dim), at most `width` away, is read. A border as wide as what it mirrors, as one
-    of a size that only a run tells may be, is mirrored again."""
+    of a size that only a run tells may be, is mirrored again.
+    """
     extent = k.index(dim)
     size = extent.value if isinstance(extent, k.tir.IntImm) else None
     zero, last = k.index(0), extent - 1
@@ -127,12 +128,14 @@ def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     if mode == "circular":
         return k.tir.FloorMod(index, extent)
     once = 0 if mode == "reflect" else 1
-    if size is None or width > size - 1 + once:
-        period = k.maximum(last + last, k.index(1)) if mode == "reflect" else extent + extent
-        place = k.tir.FloorMod(index, period)
-        return k.minimum(place, period - place - once)
     below = k.select(index < zero, zero - index - once, index)
-    return k.select(below > last, last + last + once - below, below)
+    mirrored_once = k.select(below > last, last + last + once - below, below)
+    if size is not None and width <= size - 1 + once:
+        return mirrored_once
+    period = k.maximum(last + last, k.index(1)) if mode == "reflect" else extent + extent
+    place = k.tir.FloorMod(index, period)
+    again = k.minimum(place, period - place - once)
+    return again if size is not None else k.select(last + once >= k.index(width), mirrored_once, again)
 
 
 def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:

@@ -125,8 +125,10 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
         per_row = ops.multiply(product([a.extent for a in axes[1:]]), cost)
         return _shared(first.var, first.extent, inner, per_row)
     flat = index_var("fused")
-    values = split_index(flat, [a.extent for a in axes])
-    for axis, value in zip(reversed(axes), reversed(values)):
+    long = [axis for axis in axes if axis.size != 1]
+    values = dict(zip(long, split_index(flat, [a.extent for a in long])))
+    for axis in reversed(axes):
+        value = values.get(axis, i64(0))
         body = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), body)
     return _shared(flat, product([a.extent for a in axes]), body, cost)
 

@@ -124,6 +124,8 @@ class _Question:
     index: PrimExpr
     extent: PrimExpr
     scope: AccessScope
+    case: tuple[PrimExpr, ...] = ()
+    """Conditions on sizes alone, under which this is the index."""
 
     @property
     def is_of_numbers(self) -> bool:
@@ -189,10 +191,24 @@ class _Asked:
             if index in self.apart:
                 continue
             where, limit = self.scope.resolved(index), self.scope.resolved(extent)
-            for end in ends_of(where) or [where]:
-                question = _Question(access, axis, end, limit, self.scope)
+            for case, end in self._cases(where):
+                question = _Question(access, axis, end, limit, self.scope, case)
                 if not (self.scope.is_inside(end, limit) or question.is_of_numbers or self._test_first(question)):
                     self.guarded.append(question)
+
+    def _cases(self, index: PrimExpr) -> list[tuple[tuple[PrimExpr, ...], PrimExpr]]:
+        """Scalars between which an index lies; one that sizes choose (0 where an axis is stretched, else the loop's
+        variable) by their case.
+        """
+        match index:
+            case tir.Select(condition=chosen, true_value=a, false_value=b) if self._is_of_sizes(chosen):
+                sides = ((chosen, a), (ops.logical_not(chosen), b))
+                return [((side, *case), end) for side, value in sides for case, end in self._cases(value)]
+            case _:
+                return [((), end) for end in ends_of(index) or [index]]
+
+    def _is_of_sizes(self, condition: PrimExpr) -> bool:
+        return condition.dtype.lanes == 1 and self.free >= variables(condition) and is_stable(condition)
 
     def tests(self) -> SizeTests:
         """All tests, after every access was examined."""
@@ -215,7 +231,7 @@ class _Asked:
         found = self._loops_and_conditions(question) if question.index.dtype.lanes == 1 else None
         if found is None:
             return False
-        loops, conditions = found
+        loops, conditions = found[0], [*found[1], *question.case]
         ends = question.scope.ends(question.index, loops)
         if ends is None or not self.free >= variables([*ends, question.extent]):
             return False
@@ -232,7 +248,8 @@ class _Asked:
             for condition in reversed(runs):
                 test = tir.Call(INT64, IF_THEN_ELSE, (condition, test, tir.IntImm(INT64, 0)))
             self._note(test)
-        self.covered.append((question, {n.var for n in loops}))
+        if not question.case:
+            self.covered.append((question, {n.var for n in loops}))
         return True
 
     def _note(self, test: PrimExpr) -> None:

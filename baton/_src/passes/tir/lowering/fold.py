@@ -123,6 +123,15 @@ def _fold_logical(node: tir.LogicalOp) -> PrimExpr | None:
     return node.a if right == is_neutral else node.b
 
 
+def _fold_select(node: tir.Select) -> PrimExpr | None:
+    """The value that is selected anyway."""
+    known = _known(node.condition)
+    if known is None:
+        return None
+    chosen, other = (node.true_value, node.false_value)[:: 1 if known else -1]
+    return chosen if is_pure(other) else None
+
+
 def _fold_choice(node: tir.Call) -> PrimExpr | None:
     """The value that `if_then_else` has anyway."""
     if getattr(node.op, "name", "") != "tir.if_then_else":
@@ -147,6 +156,7 @@ _RULES: dict[type, Callable[[Any], Node | None]] = {
     **dict.fromkeys((tir.FloorDiv, tir.FloorMod), _fold_binary),
     **dict.fromkeys((tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE), _fold_comparison),
     **dict.fromkeys((tir.And, tir.Or), _fold_logical),
+    tir.Select: _fold_select,
     tir.Call: _fold_choice,
     tir.Cast: _fold_cast,
 }
