@@ -55,6 +55,21 @@ def _check_heads(declared: Any, every: list[int], dtype: str, target: Target) ->
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_sides_of_any_length(target: Target) -> None:
+    """Guards squares that overlap, and sides that are shorter than one when it runs: images of few channels."""
+    n, h, w, c = (Var(name, "int64") for name in "nhwc")
+    a = placeholder((n, h, w, c), "float32", "a")
+    decision = decide(create_prim_func([a, compute((n, c, h, w), lambda b, k, i, j: a[b, i, j, k], "t")]), target)
+    assert decision.rule == "transpose", decision.declined
+    library = build(decision.func, target, checked=True)
+    for channels, rows in product((0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 33), (0, 1, 2, 3, 5, 15, 16, 31, 33, 100)):
+        data = random_array((2, rows, 1, channels), "float32", 1)
+        out = np.zeros((2, channels, rows, 1), "float32")
+        assert call(library, decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_truth_values(target: Target) -> None:
     """Guards that they are moved as the bytes that they are, by squares (one by one they took 8 times as long)."""
     a, n = placeholder((2, Var("n", "int64"), 37), "bool", "a"), 33

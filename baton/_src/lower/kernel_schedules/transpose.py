@@ -5,7 +5,9 @@
 A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is loaded as whole vectors along i,
 transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
 along j. Loading along j instead would take one element at a time. What is computed from the elements is computed from
-the transposed square, which waits in a small buffer. Elements outside all squares are computed one by one.
+the transposed square, which waits in a small buffer; elements outside all squares one by one. Squares of elements that
+are only moved may overlap, so that none are outside, and sides of open size that turn out to be shorter than a square
+have loops of their own.
 
 Where the result has j = 2, 3, 4 or 8 adjacent elements for each i, that many vectors along i are interleaved instead.
 """
@@ -25,14 +27,17 @@ from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inl
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
     allocated,
+    ceil_div,
     i64,
     index_var,
     local_buffer,
     loop,
+    named,
     nest,
     parallel_rows,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.open_sides import in_lines, with_size
 from baton._src.lower.kernel_schedules.shared.register_shuffles import INTERLEAVED, interleave, square
 from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
@@ -187,6 +192,66 @@ def _is_interleaved(move: _Movement) -> bool:
 def _emit(move: _Movement, target: Target) -> st.Stmt:
     if _is_interleaved(move):
         return _emit_interleaved(move, target)
+    if not move.is_plain:
+        return _emit_computed(move, target)
+    sides, lanes = (move.across, move.along), i64(move.lanes)
+    squares = _emit_moved(move, target)
+    fits = [ops.greater_equal(as_int64(side.extent), lanes) for side in sides if side.size is None]
+    return st.IfThenElse(ops.all(*fits), squares, _emit_small(move, target)) if fits else squares
+
+
+def _emit_moved(move: _Movement, target: Target) -> st.Stmt:
+    """Squares over all elements. The last ones end where the axis does: they move some elements again that the ones
+    before did.
+    """
+    lanes = i64(move.lanes)
+    row, column = index_var("row"), index_var("column")
+
+    def start(number: tir.Var, side: Axis) -> PrimExpr:
+        place = ops.multiply(number, lanes)
+        last = ops.subtract(as_int64(side.extent), lanes)
+        return place if _divides(side, move.lanes) else ops.min(place, last)
+
+    def line(top: PrimExpr) -> st.Stmt:
+        return loop(
+            column, columns, named("left", start(column, move.along), lambda left: _moved_square(move, top, left))
+        )
+
+    rows, columns = (ceil_div(as_int64(side.extent), lanes) for side in (move.across, move.along))
+    body = named("top", start(row, move.across), line)
+    work = ops.multiply(columns, i64(move.lanes * move.lanes))
+    return parallel_rows((*move.others, Axis(row, rows)), work, body, target.num_cores)
+
+
+FEW = (2, 3, 4)
+"""Lengths of a short side, such as channels of images, for which there is code of its own where sizes are open."""
+
+
+def _emit_small(move: _Movement, target: Target) -> st.Stmt:
+    """Elements of sides that are open, and shorter than a square: vectors along the longer one."""
+    longer = (ops.greater_equal(as_int64(move.along.extent), as_int64(move.across.extent)), move.along, move.across)
+    found = st.IfThenElse(longer[0], *(in_lines(move.stage, side.var, target) for side in longer[1:]))
+    for side in (move.along, move.across):
+        size = side.extent
+        if not isinstance(size, tir.Var):
+            continue
+        for count in FEW:
+            few = _emit_few(with_size(move.stage, size, count), target)
+            found = st.IfThenElse(ops.equal(size, ops.const(count, size.dtype)), few, found)
+    return found
+
+
+def _emit_few(stage: Stage, target: Target) -> st.Stmt:
+    move = _movement(stage, target)
+    if isinstance(move, _Movement) and _is_interleaved(move):
+        return _emit_interleaved(move, target)
+    return in_lines(stage, stage.spatial[-1].var, target)
+
+
+def _emit_computed(move: _Movement, target: Target) -> st.Stmt:
+    """Squares, each computed once: the result may lie where another operand does. Elements outside are computed one by
+    one.
+    """
     lanes = i64(move.lanes)
     high, wide = as_int64(move.across.extent), as_int64(move.along.extent)
     rows, columns = ops.floordiv(high, lanes), ops.floordiv(wide, lanes)
@@ -194,7 +259,7 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
     top, left = ops.multiply(row, lanes), ops.multiply(column, lanes)
     tail = index_var("i"), index_var("j")
     place = ops.add(top, tail[0]), ops.add(ops.multiply(columns, lanes), tail[1])
-    squares = loop(column, columns, (_moved_square if move.is_plain else _computed_square)(move, top, left))
+    squares = loop(column, columns, _computed_square(move, top, left))
     beside = nest(
         (Axis(tail[0], lanes),),
         loop(tail[1], ops.floormod(wide, lanes), move.store(move.value(*place), *place), VECTORIZED),
