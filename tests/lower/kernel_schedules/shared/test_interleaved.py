@@ -60,6 +60,26 @@ def test_products_of_complex_numbers(target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_coordinates_of_places(count: int, target: Target) -> None:
+    """Guards maps of places, whose coordinates are computed from places and numbers apart: vectors were as short."""
+    n = Var("n", "int64")
+    x, y, s = (
+        placeholder((n,), "float32", "x"),
+        placeholder((5,), "float32", "y"),
+        placeholder((count,), "float32", "s"),
+    )
+    func = create_prim_func([x, y, s, compute((5, n, count), lambda i, j, k: x(j) * s(k) + y(i), "z")])
+    func = scheduled(func, target)
+    library = build(func, target, checked=True)
+    for size in (1, 16, 37):
+        a, b, c = (random_array((length,), "float32", seed) for seed, length in enumerate((size, 5, count)))
+        out = np.zeros((5, size, count), "float32")
+        assert call(library, func, a, b, c, out) is None
+        np.testing.assert_allclose(out, a[:, None] * c + b[:, None, None], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize(("count", "dtype"), [(2, "int8"), (3, "float32"), (4, "float16"), (8, "int64")])
 def test_stacked_values(count: int, dtype: str, target: Target) -> None:
     x = placeholder((2, 37), dtype, "x")

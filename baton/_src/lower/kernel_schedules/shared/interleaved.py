@@ -4,7 +4,10 @@
     ->
     for v in n / 8: a[0:8] = f(8v + 0:8);  b[0:8] = g(8v + 0:8);  B[8v + 0:8, :] = a and b, interleaved by shuffles
 
-Vectors along j, which is short, would compute all values for each element and select one.
+Vectors along j, which is short, would compute all values for each element and select one. Where nothing is chosen, but
+what is loaded depends either on i or on j, they would be as short as j:
+
+    for i in n, j in 2: B[i, j] = x[i] * s[j]    ->    a[0:8] = x[8v + 0:8] * s[0];  b[0:8] = x[8v + 0:8] * s[1];  ..
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ def interleaved(stage: Stage, target: Target) -> st.Stmt | None:
     places = [tir.IntImm(last.var.dtype, n) for n in range(last.size or 0)]
     values = [substitute_and_fold(stage.value, {last.var: place}) for place in places]
     lanes = target.lanes(max(32, stage.buffer.dtype.bits))
-    if stage.buffer.dtype.is_bool or not _chooses(stage.value, last) or not all(_is_wide(v, along) for v in values):
+    if stage.buffer.dtype.is_bool or not all(_is_wide(v, along) for v in values):
+        return None
+    if not _chooses(stage.value, last) and not _is_outer(stage, along, last):
         return None
     if along.size is not None and along.size < lanes:
         return None
@@ -67,6 +72,12 @@ def _chooses(value: PrimExpr, last: Axis) -> bool:
     """Whether a condition depends on the last axis."""
     conditions = [n.args[0] if isinstance(n, tir.Call) else n.condition for n in post_order(value) if is_choice(n)]
     return any(depends(condition, last.var) for condition in conditions)
+
+
+def _is_outer(stage: Stage, along: Axis, last: Axis) -> bool:
+    """Whether what is loaded depends on one of the two axes at most: a map of places, each coordinate by itself."""
+    uses = [[any(depends(i, axis.var) for i in load.indices) for axis in (along, last)] for load in stage.loads]
+    return any(is_along for is_along, _ in uses) and not any(all(both) for both in uses)
 
 
 def _is_wide(value: PrimExpr, along: Axis) -> bool:
