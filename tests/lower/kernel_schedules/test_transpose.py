@@ -127,6 +127,24 @@ def test_axes_side_by_side_and_a_reshape_behind(target: Target) -> None:
         np.testing.assert_array_equal(out.reshape(2, 3, 16, 7, 5), data.transpose(0, 1, 4, 2, 3))
 
 
+def test_a_reshape_behind_of_any_number_of_images() -> None:
+    """Guards digits of a flat index that an open size is part of: pixels of blocks were moved one by one."""
+    n = Var("n", "int64")
+    a = placeholder((n, 2, 2, 5, 20), "float32", "a")
+
+    def element(b: Any, i: Any, j: Any) -> Any:
+        flat = (b * 10 + i) * 40 + j
+        return a[flat // 400, flat // 40 % 2, flat % 2, flat // 80 % 5, flat // 2 % 20]
+
+    decision = decide(create_prim_func([a, compute((n, 10, 40), element, "t")]), HOST)
+    assert decision.rule == "transpose", decision.declined
+    library = build(decision.func, checked=True)
+    for images in (0, 1, 3):
+        data, out = random_array((images, 2, 2, 5, 20), "float32", 1), np.zeros((images, 10, 40), "float32")
+        assert call(library, decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 3, 1, 4, 2).reshape(out.shape))
+
+
 def test_digits_that_leave_elements_out_are_no_axes() -> None:
     """Guards against reading a fold of the index as a reshape."""
     a = placeholder((4, 8), "float32", "a")

@@ -23,6 +23,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import depends, joined, merge_pair, step
+from baton._src.lower.kernel_schedules.shared.flat_index_digits import with_plain_indices
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -103,7 +104,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Stage):
         return Declined("more than one stage")
-    found = _movement(_with_long_axes(over_source_axes(_as_bytes(kernel.stages[0]))), target)
+    found = _movement(_with_long_axes(over_source_axes(with_plain_indices(_as_bytes(kernel.stages[0])))), target)
     if isinstance(found, Declined):
         return found
     return kernel.rebuilt(_emit(found, target))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
+
+MOST_TAPS = 64
+"""Taps of a window up to which an image of known size is the sum of its taps, each an expression of its own."""
 
 
 def _sizes(node: OnnxNode, x: Value) -> tuple[Dim, ...]:
@@ -82,15 +87,73 @@ def col2im(node: OnnxNode) -> Value:
         (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)
     ]
     (batch, columns, _), taps, area = x.shape, math.prod(block), math.prod(image)
+    x = g.of_shape(x, (batch, columns, math.prod(out)))
+    if taps <= MOST_TAPS and all(isinstance(size, int) for size in (*image, *out)):
+        return _summed_by_taps(node, g.reshape(x, (batch, columns // taps, *block, *out)), image, window)
     images, elements = batch * (columns // taps), taps * math.prod(out)
     # What lies in the padding is added to one place behind the image, and dropped.
     places = g.reshape(_places_of_taps(node, image, out, window, area), (1, elements))
     zeros = g.broadcast_to(g.scalar(0, x), (images, area + 1))
-    flat = g.reshape(g.of_shape(x, (batch, columns, math.prod(out))), (images, elements))
+    flat = g.reshape(x, (images, elements))
     target = g.broadcast_to(places, (images, elements))
     summed = g.call("scatter_elements", zeros, target, flat, axis=1, reduction="add")
     kept = g.call("strided_slice", summed, axes=(1,), begin=(0,), end=(area,), strides=(1,))
     return g.reshape(kept, (batch, columns // taps, *image))
+
+
+def _summed_by_taps(node: OnnxNode, taps: Value, image: Sequence[Any], window: Window) -> Value:
+    """An image as the sum of all taps of its windows, [N, C, taps.., windows..], each moved by where it is in a window.
+
+    With strides the points of each phase are summed by themselves: taps an even number of strides apart meet there.
+    """
+    g, rank, strides = node.graph, len(image), window.strides
+    batch, channels, *_ = shape = _sizes(node, taps)
+    wide = [
+        -(-(size + before + after) // stride)
+        for size, stride, before, after in zip(image, strides, window.padding, window.padding[rank:])
+    ]
+    if window.kernel == strides and set(window.dilations) == {1}:  # nothing meets
+        phases = _padded(node, taps, [(0, 0)] * rank + [(0, w - n) for w, n in zip(wide, shape[2 + rank :])])
+    else:
+        sums = [_phase(node, taps, phase, wide, window) for phase in product(*map(range, strides))]
+        phases = g.reshape(g.call("stack", sums, axis=2), (batch, channels, *strides, *wide))
+    order = [axis for i in range(rank) for axis in (2 + rank + i, 2 + i)]
+    whole = g.reshape(
+        g.call("permute_dims", phases, axes=(0, 1, *order)),
+        (batch, channels, *(w * s for w, s in zip(wide, strides))),
+    )
+    begin = tuple(window.padding[:rank])
+    if not any(begin) and [w * s for w, s in zip(wide, strides)] == list(image):
+        return whole
+    end = tuple(b + size for b, size in zip(begin, image))
+    axes = tuple(range(2, 2 + rank))
+    return g.call("strided_slice", whole, axes=axes, begin=begin, end=end, strides=(1,) * rank)
+
+
+def _phase(node: OnnxNode, taps: Value, phase: Sequence[int], wide: Sequence[int], window: Window) -> Value:
+    """The points of one phase of the strides, `wide` of them along each axis."""
+    g, rank = node.graph, len(phase)
+    batch, channels, *rest = _sizes(node, taps)
+    found: Value | None = None
+    for tap in product(*map(range, window.kernel)):
+        at = [(t * d - p, s) for t, d, p, s in zip(tap, window.dilations, phase, window.strides)]
+        if any(place % stride for place, stride in at):
+            continue
+        axes, end = tuple(range(2, 2 + rank)), tuple(t + 1 for t in tap)
+        one = g.call("strided_slice", taps, axes=axes, begin=tap, end=end, strides=(1,) * rank)
+        moved = [(0, 0)] * rank + [
+            (place // stride, w - n - place // stride) for (place, stride), w, n in zip(at, wide, rest[rank:])
+        ]
+        one = _padded(node, one, moved)
+        found = one if found is None else g.call("add", found, one)
+    shape = (batch, channels, *wide)
+    return g.broadcast_to(g.scalar(0, taps), shape) if found is None else g.reshape(found, shape)
+
+
+def _padded(node: OnnxNode, x: Value, widths: Sequence[tuple[Any, Any]]) -> Value:
+    """Zeros around all axes but the first two, if any."""
+    flat = (0,) * 4 + tuple(width for pair in widths for width in pair)
+    return node.graph.call("nn.pad", x, pad_width=flat, pad_value=0.0) if any(flat) else x
 
 
 def _places_of_taps(node: OnnxNode, image: Sequence[Dim], out: Sequence[Dim], window: Window, area: Dim) -> Value:

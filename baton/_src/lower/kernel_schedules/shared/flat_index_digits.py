@@ -33,9 +33,12 @@ def is_choice(node: object) -> bool:
 
 
 def with_plain_indices(stage: Stage) -> Stage:
-    """The stage with indices and conditions simplified, if it chooses among values and has digits of an index in it."""
+    """The stage with indices and conditions simplified, if it has digits of an index in it, and chooses among values or
+    is of open size: digits of known places are recognised as they are (`reshaped`).
+    """
     nodes = post_order(stage.value)
-    if not any(is_choice(n) for n in nodes) or not any(isinstance(n, _DIGITS) for n in nodes):
+    is_open = any(axis.size is None for axis in stage.spatial)
+    if not (is_open or any(is_choice(n) for n in nodes)) or not any(isinstance(n, _DIGITS) for n in nodes):
         return stage
     analyzer = Analyzer()
     for axis in stage.spatial:
