@@ -74,10 +74,11 @@ def test_kernels_of_numbers_are_not_asked() -> None:
     assert not size_tests(func)
 
 
+BEHIND = "for i in range(m):\n    B[i] = A[T.min(n, 2) + i]"
 STRETCHED = "for i in range(m):\n    B[i] = A[T.Select(n == 1, 0, i)]"
 
 
-@pytest.mark.parametrize("body", [COPY, REVERSED, SUM, STRETCHED])
+@pytest.mark.parametrize("body", [COPY, REVERSED, SUM, BEHIND, STRETCHED])
 def test_loops_are_tested_once(body: str) -> None:
     """Guards that inner loops are left alone: what is tested stands in front of them."""
     tests = size_tests(kernel(body))
@@ -104,6 +105,8 @@ def test_what_only_an_iteration_knows_is_tested_there(body: str) -> None:
         (TRIANGLE, 4, 3, [4, 4, 4]),
         (GUARDED, 3, 7, [1, 2, 3, 0, 0, 0, 0]),
         (GUARDED, 1, 1, [1]),
+        (BEHIND, 5, 3, [3, 4, 5]),
+        (BEHIND, 0, 0, []),
         (STRETCHED, 1, 3, [1, 1, 1]),
         (STRETCHED, 3, 3, [1, 2, 3]),
         (STRETCHED, 0, 0, []),
@@ -122,6 +125,7 @@ def test_what_is_in_range_runs(body: str, n: int, m: int, wanted: list[float]) -
         (SUM, 3, 3, 3, "operand 0, which has 3"),
         (TRIANGLE, 5, 3, 3, "the result, which has 3"),
         (GUARDED, 2, 7, 2, "operand 0, which has 2"),
+        (BEHIND, 3, 3, 4, "operand 0, which has 3"),
         (STRETCHED, 2, 7, 6, "operand 0, which has 2"),
         ("for i in range(n):\n    B[i] = A[i]", 1 << 22, 3, (1 << 22) - 1, "the result, which has 3"),
         ("for i in range(n):\n    A[i] = A[i + m - 2]", 3, 1, -1, "the result, which has 3"),

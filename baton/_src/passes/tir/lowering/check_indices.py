@@ -92,11 +92,12 @@ def suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
     """The indices that depend on input data, or are clipped to an axis that may be empty."""
     given = _given(nodes, free)
     accesses = accesses_among(nodes)
+    moving = {var for node in nodes for var in _variables_of(node)}
     return {
         index
         for access in accesses
         for index, extent in zip(access.indices, access.buffer.shape)
-        if index in given or (_may_be_empty(extent) and _is_made_to_fit(index))
+        if index in given or (_may_be_empty(extent) and _is_made_to_fit(index, moving))
     }
 
 
@@ -104,10 +105,29 @@ def _may_be_empty(extent: PrimExpr) -> bool:
     return not isinstance(extent, tir.IntImm) or extent.value < 1
 
 
-def _is_made_to_fit(index: PrimExpr) -> bool:
-    return isinstance(index, tir.IntImm) or any(
-        isinstance(n, (tir.Min, tir.Max, tir.FloorMod)) for n in post_order(index)
-    )
+def _is_made_to_fit(index: PrimExpr, moving: Collection[tir.Var]) -> bool:
+    """Whether an index is clipped, or a remainder. A place among loops that only begins at a clipped one (parts of a
+    split tensor) is not: `check_sizes` tests its first and last value.
+    """
+    if isinstance(index, tir.IntImm):
+        return True
+    fitted = [n for n in post_order(index) if isinstance(n, (tir.Min, tir.Max, tir.FloorMod))]
+    return bool(fitted) and (_moves(fitted, moving) or not _moves(index, moving))
+
+
+def _moves(parts: Any, moving: Collection[tir.Var]) -> bool:
+    return any(n in moving for n in post_order(parts) if isinstance(n, tir.Var))
+
+
+def _variables_of(node: Any) -> Sequence[tir.Var]:
+    """The variables that a node defines."""
+    match node:
+        case st.For(loop_var=var) | st.LetStmt(var=var) | tir.Let(var=var):
+            return (var,)
+        case st.Block(iter_vars=axes):
+            return [axis.var for axis in axes]
+        case _:
+            return ()
 
 
 def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
