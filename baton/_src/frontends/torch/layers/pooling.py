@@ -10,7 +10,6 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.layers.nn import LAYOUTS, batched, spread_over, unbatched
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.padding import pad
-from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath
 from baton._src.ops.windows import window_extent
@@ -38,38 +37,19 @@ def max_pool_with_places(rank: int) -> Converter:
         if 1 not in node.used:
             return found, None
         windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding, dilation))
-        return found, _places(node, x, node.sizes(found)[-rank:], *windows)
+        return found, _places(node, x, found, *windows)
 
     return convert
 
 
 def _places(
-    node: AtenNode, x: Value, counts: Sequence[Dim], kernel: tuple[int, ...], stride: tuple[int, ...],
+    node: AtenNode, x: Value, pooled: Value, kernel: tuple[int, ...], stride: tuple[int, ...],
     padding: tuple[int, ...], dilation: tuple[int, ...],
 ) -> Value:  # fmt: skip
-    """For every window the place of the first of its greatest elements: which tap it is, and where that lies."""
-    g, rank = node.graph, len(counts)
-    whole = [(n - 1) * s + ((k - 1) * d + 1) for n, s, k, d in zip(counts, stride, kernel, dilation, strict=True)]
-    least = -np.inf if x.dtype.is_float else int(np.iinfo(x.dtype.numpy).min)
-    wide = _bordered(node, x, padding, whole, least)
-    taps = list(np.ndindex(*kernel))
-    parts = []
-    for tap in taps:
-        part = wide
-        for axis, (t, d, n, s) in enumerate(zip(tap, dilation, counts, stride, strict=True), x.rank - rank):
-            part = cut(node, part, axis, t * d, (n - 1) * s + (t * d + 1), s)
-        parts.append(g.of_shape(part, (*node.sizes(x)[:-rank], *counts)))
-    chosen = g.cast(g.call("argmax", g.call("stack", tuple(parts), axis=0), axis=0, keepdims=False), "int64")
-    place = g.constant(0, "int64")
-    for axis, (d, n, s, p) in enumerate(zip(dilation, counts, stride, padding, strict=True)):
-        corners = g.reshape(_corners(node, n, s, p), (n, *(1,) * (rank - 1 - axis)))
-        steps = g.call("take", g.constant(np.array(taps)[:, axis] * d, "int64"), chosen, axis=0)
-        along = g.call("add", steps, corners)
-        if p:  # where all elements are as little as the border, the first one that is no border
-            along = g.call("maximum", along, g.call("floor_mod", along, g.constant(d, "int64")))
-        before = g.call("multiply", place, g.dims(node.sizes(x)[axis - rank]))
-        place = g.call("add", before, along)
-    return place
+    """For every window the place of the first of its greatest elements."""
+    images = (batched(node, v, len(kernel)) for v in (x, pooled))
+    steps = {"pool_size": kernel, "strides": stride, "dilation": dilation, "begins": padding}
+    return unbatched(node, node.graph.call("nn.max_pool_places", *images, **steps), x)
 
 
 def _corners(node: AtenNode, count: Dim, stride: int, border: int) -> Value:
@@ -170,7 +150,7 @@ def adaptive_max(rank: int) -> Converter:
         counts = [node.known(d, "the size of the result") for d in node.sizes(found)[-rank:]]
         images = [node.known(d, "the size of an image") for d in node.sizes(x)[-rank:]]
         wide, windows, origins = _side_by_side(node, x, counts, images)
-        places = _places(node, wide, counts, windows, windows, (0,) * rank, (1,) * rank)
+        places = _places(node, wide, found, windows, windows, (0,) * rank, (1,) * rank)
         return found, node.graph.call("take", node.graph.constant(origins, "int64"), places, axis=0)
 
     return convert
