@@ -16,6 +16,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.traces.trace import Trace
 from baton._src.tir.text.printer import script
+from baton.script import from_source
 from tests.tir.schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
 
 
@@ -103,6 +104,34 @@ def test_cache_read_that_readers_read(chosen: list[str] | None, through: set[str
     """Guards that all blocks beside the block read the copy, unless some are named."""
     s = same(readers(), lambda s: s.cache_read("C", 0, "local", consumer_blocks=chosen), (5, 4), (5, 4))
     assert {name for name in "CDE" if any(r.buffer.name == "B_local" for r in s.get(name).reads)} == through
+
+
+def test_readers_of_a_copy_read_what_one_block_wrote() -> None:
+    """Guards memory that two blocks write: of what the other one wrote, the copy has nothing."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), C: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6,))
+    for i in range(1):
+        with T.block("first"):
+            v = T.axis.spatial(1, i)
+            B[v] = A[v]
+    for i in range(5):
+        with T.block("rest"):
+            v = T.axis.spatial(5, i)
+            B[v + 1] = A[v]
+    for i in range(6):
+        with T.block("C"):
+            v = T.axis.spatial(6, i)
+            C[v] = B[v]
+"""
+    with pytest.raises(DiagnosticError, match="block first writes a part of B that readers would miss in the copy"):
+        Schedule(from_source(text)).cache_write("rest", 0, "local", consumer_blocks=["C"])
+
+    def change(s: Schedule) -> None:
+        s.cache_write("rest", 0, "local")
+
+    same(from_source(text), change, (6,), (6,))
 
 
 def test_read_at_is_of_one_reader() -> None:

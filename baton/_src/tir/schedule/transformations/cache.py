@@ -100,6 +100,11 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     if len(changed) != len(set(readers)) or early:
         raise refuse(f"block {', '.join(early) or list(readers)} does not read {target.name} after block {name}")
 
+    own = {*path_to(root, realize), *realizes(realize)}
+    beside = [r.block.name_hint for r in order if r not in own and _uses(r.block.writes, target)]
+    if given and beside:
+        raise refuse(f"block {beside[0]} writes a part of {target.name} that readers would miss in the copy")
+
     def depends(other: st.BlockRealize) -> bool:
         return _uses(other.block.writes, target) or (other not in changed and _uses(other.block.reads, target))
 
