@@ -91,8 +91,6 @@ def test_what_a_block_names_is_read_after_it() -> None:
     assert_structural_equal(module, parse(astext(module), CATALOGUE))
 
 
-@pytest.mark.rule("RELAY-TEXT-11")
-@pytest.mark.rule("RELAY-TEXT-7")
 def test_what_a_block_within_a_block_names_is_read_after_both() -> None:
     """`%1` is first read, and so written, inside `%2`, which has to come before what `%3` reads first."""
     text = """
@@ -106,6 +104,8 @@ def @main(%x: float32) {
     assert_structural_equal(module, infer_type(parse(astext(module), CATALOGUE)))
 
 
+@pytest.mark.rule("RELAY-TEXT-11")
+@pytest.mark.rule("RELAY-TEXT-7")
 def test_constants_print_inline_or_as_metadata() -> None:
     assert astext(Constant(array(np.float32(1)))) == '#[version = "0.0.5"]\n1f'
     big = Constant(array(np.arange(6, dtype="float32").reshape(2, 3)))

@@ -10,9 +10,10 @@ from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.index import from_the_front
 from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
+from baton._src.ops.linalg.block_quantised_dense import PANEL, suits
 from baton._src.values.dtype import INT32, DataType
 
-UINT8 = DataType("uint8")
+UINT8, REAL = DataType("uint8"), DataType("float32")
 
 
 def unpacked(node: OnnxNode, packed: Value, bits: int) -> Value:
@@ -69,9 +70,14 @@ def matmul_nbits(node: OnnxNode) -> Value:
     if node.attr("weight_prepacked", 0):
         node.fail("weights packed for one device are not supported")
     blocks = -(-inner // block)
-    numbers = unpacked(node, node[1], bits)
     scales = g.reshape(node[2], (outer, blocks))
     zeros = zero_points(node, node.optional(3), (outer, blocks), bits)
+    constant = node[1].array is not None and node[2].array is not None and zeros.array is not None
+    if bits == 4 and constant and node.optional(4) is None and suits(block, inner) and node[0].shape is not None:
+        out = _dense(node, g.reshape(node[1], (outer, inner // 2)), scales, zeros, block)
+        bias = node.optional(5)
+        return out if bias is None else g.call("add", out, bias)
+    numbers = unpacked(node, node[1], bits)
     numbers = g.reshape(numbers, (outer, blocks * block))
     if (groups := node.optional(4)) is not None:
         weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
@@ -80,6 +86,24 @@ def matmul_nbits(node: OnnxNode) -> Value:
     out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
     bias = node.optional(5)
     return out if bias is None else g.call("add", out, bias)
+
+
+def _dense(node: OnnxNode, numbers: Value, scales: Value, zeros: Value, block: int) -> Value:
+    """The product with constant weights of four bits, which stay what they are."""
+    g, x = node.graph, node[0]
+    units = int(node.needed("N"))
+    panels = -(-units // PANEL)
+
+    def packed(rows: Value) -> Value:
+        wide = g.call("nn.pad", rows, pad_width=(0, panels * PANEL - units, 0, 0), pad_value=0.0)
+        return g.transpose(g.reshape(wide, (panels, PANEL, -1)), (0, 2, 1))
+
+    real = g.cast(scales, REAL)
+    offsets = g.call("negative", g.call("multiply", g.cast(zeros, REAL), real))
+    rows = g.reshape(g.cast(x, REAL), (-1, int(node.needed("K"))))
+    found = g.call("nn.block_quantised_dense", rows, packed(numbers), packed(real), packed(offsets), block=block)
+    assert x.shape is not None
+    return g.cast(g.reshape(_front(node, found, units), (*x.shape[:-1], units)), x.dtype)
 
 
 def _in_groups(node: OnnxNode, whole: Value, scales: Value, zeros: Value, groups: Value) -> Value:
