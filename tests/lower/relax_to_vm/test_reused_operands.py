@@ -86,6 +86,13 @@ def first_row() -> Any:
     return [x, compute((N, M), lambda i, j: x[i, j] - row[0, j])]
 
 
+def row_of_one() -> Any:
+    """The same row, named by an axis that has no other: a slice of one row."""
+    x = placeholder((N, M), name="x")
+    row = compute((1, M), lambda i, j: x[i, j] * 2.0)
+    return [x, compute((N, M), lambda i, j: x[i, j] - row[0, j])]
+
+
 def mirrored_stage() -> Any:
     x = placeholder((N, M), name="x")
     doubled = compute((N, M), lambda i, j: x[i, j] * 2.0)
@@ -132,6 +139,7 @@ KERNELS: list[tuple[Callable[[], Any], tuple[tuple[int, int], ...]]] = [
     (column_sum, ()),
     (sum_for_each, ()),
     (first_row, ()),
+    (row_of_one, ()),
     (mirrored_stage, ()),
     (product_with_residual, ((2, 3),)),
     (reduction_last, ()),

@@ -81,7 +81,8 @@ def _at_own_place(load: BufferLoad, stage: Stage) -> bool:
 
 def _is_axis(index: PrimExpr, dim: PrimExpr, axis: Axis, stage: Stage) -> bool:
     """Whether an index is the axis itself. A dim of extent 1 has only one index; a reduction (which nothing inlines)
-    over a kept axis of extent 1 has one row there.
+    over a kept axis of extent 1 has one row there. The axis of another such stage is the first row of a longer
+    operand: who reads the stage reads that row for all of its own.
     """
-    single = isinstance(dim, IntImm) and dim.value == 1
-    return index is axis.var or single or (bool(stage.reduce) and axis.size == 1)
+    single, one_row = isinstance(dim, IntImm) and dim.value == 1, axis.size == 1
+    return single or (bool(stage.reduce) if one_row else index is axis.var)
