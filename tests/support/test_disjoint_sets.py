@@ -5,7 +5,9 @@ from baton._src.support.disjoint_sets import DisjointSets, overlapping
 
 def test_joined_sets_have_one_element_that_stands_for_them():
     sets: DisjointSets[str] = DisjointSets()
-    assert "a" not in sets and sets.find("a") == "a" and "a" in sets
+    assert "a" not in sets
+    assert sets.find("a") == "a"
+    assert "a" in sets
     sets.join("a", "b")
     sets.join("c", "d")
     assert sets.find("b") == sets.find("a") != sets.find("d")

@@ -78,7 +78,7 @@ def _parts(result: Any, single: bool) -> tuple[PrimExpr, ...]:
 
 
 def _of_conditions(reducer: Reducer) -> Reducer:
-    """`reducer`, where one condition alone is itself: scripts write `te.all(*conditions)`, of which there may be one."""
+    """`reducer`, where one condition alone is itself: scripts write `te.all(*conditions)`, also of one."""
 
     @functools.wraps(reducer)
     def combined(expr: Any, *args: Any, **options: Any) -> Any:
