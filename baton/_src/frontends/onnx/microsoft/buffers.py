@@ -19,15 +19,18 @@ def filled(node: OnnxNode, past: Value, new: Value, before: Value, longest: Dim)
     `longest`.
     """
     g = node.graph
-    batch, heads, m, size = dims_of(node, new, 4, "keys")
+    batch, _, m, _ = dims_of(node, new, 4, "keys")
     room = dims_of(node, past, 4, "past")[2]
     columns = counted(node, longest, 1, longest)
     places = g.call("subtract", columns, before)
     new_ones = g.call("logical_and", g.call("greater_equal", places, _zero(node)), g.call("less", places, g.dims(m)))
     last = g.call("maximum", g.dims(room - 1), _zero(node))
     source = g.call("where", new_ones, g.call("add", places, g.dims(room)), g.call("minimum", columns, last))
-    rows = g.broadcast_to(g.reshape(source, (batch, 1, longest, 1)), (batch, heads, longest, size))
-    return g.call("gather_elements", g.call("concat", (past, new), axis=2), rows, axis=2)
+    keys = g.call("concat", (past, new), axis=2)
+    if batch == 1:
+        return g.call("take", keys, g.reshape(source, (longest,)), axis=2, mode="fast")
+    found = g.call("gather_nd", g.transpose(keys, (0, 2, 1, 3)), g.reshape(source, (batch, longest, 1)), batch_dims=1)
+    return g.transpose(found, (0, 2, 1, 3))
 
 
 def with_room(node: OnnxNode, before: Value, m: Dim, room: Dim) -> Value:
