@@ -124,7 +124,7 @@ def test_more_than_there_is() -> None:
     model = model_of([node], [("x", ["a", 2]), ("n", ([1], 7))], ("y", "z"))
     program, x = baton.compile(model, num_threads=1), np.arange(10, dtype="float32").reshape(5, 2)
     np.testing.assert_array_equal(program.run({"x": x, "n": np.array([3])})[0], x[::-1][:3])
-    with pytest.raises(baton.DiagnosticError, match="node .it.: .* is 6 .* expected 5"):
+    with pytest.raises(baton.DiagnosticError, match=r"node .it.: .* is 6 .* expected 5"):
         program.run({"x": x, "n": np.array([6])})
 
 
