@@ -22,9 +22,9 @@ from baton._src.tir.intrinsics import Effect, is_pure_call
 def separate_calls(body: st.Stmt) -> st.Stmt:
     """`body` with a node for each use of what calls with effects are in, or may change, in expressions."""
     order = post_order(body)
-    acting = _with(order, lambda n: isinstance(n, tir.Call) and not is_pure_call(n, Effect.READ))
-    if not acting:
+    if not any(_acts(node) for node in order):
         return body
+    acting = _with(order, _acts)
     unstable = acting | _with(order, lambda n: isinstance(n, tir.BufferLoad | tir.Call) and not _is_pure(n))
 
     def rule(node: Any) -> Any:
@@ -34,6 +34,11 @@ def separate_calls(body: st.Stmt) -> st.Stmt:
 
     found: st.Stmt = rewrite(body, rule)
     return found
+
+
+def _acts(node: Any) -> bool:
+    """Whether it is a call that may change something."""
+    return isinstance(node, tir.Call) and not is_pure_call(node, Effect.READ)
 
 
 def _with(order: list[Any], holds: Any) -> set[Any]:
