@@ -41,9 +41,9 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.opaque_loops import shared_out
 from baton._src.lower.kernel_schedules.shared.open_pieces import before_rows, in_open_pieces
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
+from baton._src.lower.kernel_schedules.shared.separate_windows import separate_windows
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
-from baton._src.lower.kernel_schedules.shared.window_extrema import separate_windows
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass

@@ -1,11 +1,10 @@
-"""Maxima and minima of windows of many points, one axis of the window after the other.
+"""Maxima, minima and sums of windows of many points, one axis of the window after the other.
 
     y[i, j] = max(x[i + u, j + v] for u, v)   ->   t[i, k] = max(x[i + u, k] for u)
                                                    y[i, j] = max(t[i, j + v] for v)
 
-Neighbouring windows share the extrema of what they have in common: a window of 5 x 5 takes 5 + 5 steps instead of 25
-(with a stride of 2, 2 * 5 + 5). Which element wins does not depend on the order, so results stay the same; those of
-sums would be rounded differently.
+Neighbouring windows share the result of what they have in common: a window of 5 x 5 takes 5 + 5 steps instead of 25
+(with a stride of 2, 2 * 5 + 5).
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
 
-WORTH_A_STAGE = 1.5
-"""How many times fewer steps pay for the memory between two stages."""
+WORTH_A_STAGE: dict[Any, float] = {tir.Max: 1.5, tir.Min: 1.5, tir.Add: 2.0}
+"""How many times fewer steps pay for the memory between two stages: windows of 3 x 3 are not worth it for sums."""
 
 
 def separate_windows(kernel: Kernel) -> Kernel:
-    """Return `kernel` with each extremum over a window of many points as one stage per axis of the window."""
+    """Return `kernel` with each reduction over a window of many points as one stage per axis of the window."""
     found = [_separated(stage) for stage in kernel.stages]
     stages = tuple(stage for parts in found for stage in parts)
     between = tuple(stage.buffer for parts in found for stage in parts[:-1] if isinstance(stage, Stage))
@@ -36,12 +35,14 @@ def separate_windows(kernel: Kernel) -> Kernel:
 
 def _separated(stage: Stage | Opaque) -> tuple[Stage | Opaque, ...]:
     """The stages that take the place of one: those before the last fill buffers of their own."""
-    if not isinstance(stage, Stage) or stage.combiner not in (tir.Max, tir.Min) or len(stage.reduce) < 2:
+    if not isinstance(stage, Stage) or stage.combiner not in WORTH_A_STAGE or len(stage.reduce) < 2:
         return (stage,)
+    if stage.combiner is tir.Add and not ops.is_const(stage.init, 0):
+        return (stage,)  # each stage would add it
     tap = stage.reduce[-1]
     for axis in reversed(stage.spatial):
         stride = _stride(stage.value, axis, tap)
-        if stride is None or not _is_worth_it(stage.reduce, stride):
+        if stride is None or not _is_worth_it(stage.reduce, stride, WORTH_A_STAGE[stage.combiner]):
             continue
         first = _across(stage, axis, tap, stride)
         if first is not None:
@@ -52,12 +53,12 @@ def _separated(stage: Stage | Opaque) -> tuple[Stage | Opaque, ...]:
     return (stage,)
 
 
-def _is_worth_it(window: tuple[Axis, ...], stride: int) -> bool:
+def _is_worth_it(window: tuple[Axis, ...], stride: int, worth: float) -> bool:
     """Whether the last axis of the window on its own saves enough: the others are gone over at each of `stride` places
     for a window.
     """
     others, last = constant(product([a.extent for a in window[:-1]])), window[-1].size
-    return others is not None and last is not None and others * last >= WORTH_A_STAGE * (others * stride + last)
+    return others is not None and last is not None and others * last >= worth * (others * stride + last)
 
 
 def _stride(value: PrimExpr, axis: Axis, tap: Axis) -> int | None:
