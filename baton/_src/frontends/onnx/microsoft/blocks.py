@@ -72,19 +72,17 @@ def matmul_nbits(node: OnnxNode) -> Value:
     blocks = -(-inner // block)
     scales = g.reshape(node[2], (outer, blocks))
     zeros = zero_points(node, node.optional(3), (outer, blocks), bits)
-    constant = node[1].array is not None and node[2].array is not None and zeros.array is not None
-    if bits == 4 and constant and node.optional(4) is None and suits(block, inner) and node[0].shape is not None:
+    groups, bias = node.optional(4), node.optional(5)
+    constant = all(value.array is not None for value in (node[1], node[2], zeros))
+    if bits == 4 and constant and groups is None and suits(block, inner) and node[0].shape is not None:
         out = _dense(node, g.reshape(node[1], (outer, inner // 2)), scales, zeros, block)
-        bias = node.optional(5)
-        return out if bias is None else g.call("add", out, bias)
-    numbers = unpacked(node, node[1], bits)
-    numbers = g.reshape(numbers, (outer, blocks * block))
-    if (groups := node.optional(4)) is not None:
-        weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
     else:
-        weights = _front(node, in_blocks(node, numbers, scales, zeros, block), inner)
-    out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
-    bias = node.optional(5)
+        numbers = g.reshape(unpacked(node, node[1], bits), (outer, blocks * block))
+        if groups is not None:
+            weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
+        else:
+            weights = _front(node, in_blocks(node, numbers, scales, zeros, block), inner)
+        out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
     return out if bias is None else g.call("add", out, bias)
 
 

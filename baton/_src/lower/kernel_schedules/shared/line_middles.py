@@ -17,7 +17,7 @@ from functools import reduce
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
-from baton._src.lower.kernel_schedules.shared.loops import constant, i64
+from baton._src.lower.kernel_schedules.shared.loops import ceil_div, constant, i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -80,7 +80,7 @@ def _place(condition: PrimExpr, along: tir.Var, window: tuple[Axis, ...]) -> tup
         return None
     least = substitute_and_fold(distance, {along: ops.const(0, along.dtype), **dict(taps)})
     if steps > 0:  # steps * j + least >= 0
-        return True, ops.floordiv(ops.subtract(i64(steps - 1), least), i64(steps))
+        return True, ceil_div(ops.subtract(i64(0), least), i64(steps))
     return False, ops.add(ops.floordiv(least, i64(-steps)), i64(1))
 
 
