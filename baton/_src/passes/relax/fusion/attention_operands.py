@@ -72,7 +72,7 @@ def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, 
     """What was reshaped to have one more dim of 1, if that is how it came."""
     call = lasting.get(value) if isinstance(value, Var) else None
     dims = dims_of(value)
-    if dims is None or not (is_call(call, "relax.reshape", "relax.expand_dims")):
+    if dims is None or not is_call(call, "relax.reshape", "relax.expand_dims"):
         return value, terms
     before = dims_of(call.args[0])
     for place, dim in enumerate(dims):
