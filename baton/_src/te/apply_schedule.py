@@ -17,7 +17,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule
 from baton._src.te.stage import Stage
-from baton._src.te.tensor import ComputeOp, ScanOp
+from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp
 from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.index_map import IndexMap
@@ -35,7 +35,7 @@ def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "ma
     func, blocks = prim_func_with_blocks(args, name, joined=joined)
     work = _Application(func, schedule)
     for stage in schedule.stages:
-        if stage.copies is None and isinstance(stage.origin, ComputeOp):
+        if stage.copies is None and isinstance(stage.origin, ComputeOp | ExternOp):
             work.declare(stage, blocks.get(stage.origin, []))
     for stage in schedule.stages:
         work.lay_out(stage)
@@ -71,6 +71,9 @@ class _Application:
         if len(names) > 1:
             self.several[id(stage)] = names
         op = stage.origin
+        if isinstance(op, ExternOp):
+            self.loops.update({axis.var: LoopRV(axis.var) for axis in op.own_loops})
+            return
         assert isinstance(op, ComputeOp)
         self._name_loops(stage, [a for a in (*op.axis, *op.reduce_axis) if a not in self.scanned])
 

@@ -13,7 +13,7 @@ from baton._src.ir.expr import Range
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.stage_facts import StageFacts
-from baton._src.te.tensor import ComputeOp, Operation, Tensor
+from baton._src.te.tensor import ComputeOp, ExternOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
 from baton._src.tir.expr import IntImm, IterVar, Var
@@ -44,6 +44,8 @@ class Stage(StageFacts):
         self.origin = self.op
         if isinstance(self.op, ComputeOp):
             self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
+        elif isinstance(self.op, ExternOp):
+            self.leaf_iter_vars = list(self.op.own_loops)
         self.root_axes = list(self.leaf_iter_vars)
 
     def __repr__(self) -> str:
@@ -131,7 +133,7 @@ class Stage(StageFacts):
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """How rows of the stage's result are aligned."""
-        if not any(axis is own for own in self.root_axes):
+        if isinstance(self.op, ExternOp) or not any(axis is own for own in self.root_axes):
             raise refuse(f"{axis.var.name} is not an axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
 

@@ -83,7 +83,7 @@ class ComputeOp(Same):
 
 @dataclass(frozen=True, eq=False)
 class ExternOp(Same):
-    """A tensor (or several) written by a TIR statement built by hand: sorts, scans, scatters."""
+    """A tensor (or several) written by a TIR statement built by hand: sorts, scans, scatters, hybrid kernels."""
 
     name: str
     inputs: tuple[Tensor, ...]
@@ -92,10 +92,14 @@ class ExternOp(Same):
     body: Any
     tag: str = ""
     attrs: dict[str, Any] = field(default_factory=dict)
+    own_loops: tuple[IterVar, ...] = ()
+    """The loops that schedules may change: those of hybrid kernels."""
 
     @property
-    def axis(self) -> Any:
-        """There are none: the loops are those of the statement."""
+    def axis(self) -> tuple[IterVar, ...]:
+        """Those of a hybrid kernel's loops. Error `te-extern`: of other statements the loops stay as written."""
+        if self.own_loops:
+            return self.own_loops
         message = f"{self.name} has no axes to schedule: its loops are those that were written"
         help = "write it as te.compute, or schedule the kernel: tir.Schedule(te.create_prim_func(tensors))"
         raise fail("te-extern", message, help=help, kind=AttributeError)

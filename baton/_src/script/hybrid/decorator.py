@@ -21,7 +21,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order
 from baton._src.script.hybrid.read_kernel import KernelReader
 from baton._src.script.hybrid.words import IN_NUMPY
 from baton._src.script.read_source import source_of
@@ -29,8 +30,8 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ExternOp, Tensor
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import literal
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.expr import IterVar, literal
+from baton._src.tir.stmt import For, Stmt
 
 
 def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,9 +82,15 @@ def _computed(pyfunc: FunctionType, args: list[Any]) -> Any:
         return buffers[-1]
 
     body, outputs = _read(pyfunc, [operand(value) for value in args])
-    op = ExternOp(pyfunc.__name__, tuple(inputs), tuple(buffers), tuple(outputs), body, chosen_tag(""))
+    operands = (tuple(inputs), tuple(buffers), tuple(outputs))
+    op = ExternOp(pyfunc.__name__, *operands, body, chosen_tag(""), own_loops=_loops(body))
     found = tuple(op.output(place) for place in range(op.num_outputs))
     return found[0] if len(found) == 1 else found
+
+
+def _loops(body: Stmt) -> tuple[IterVar, ...]:
+    """The loops as axes: outer ones before those inside, and what is written later first, as in TVM."""
+    return tuple(IterVar(Range(n.min, n.extent), n.loop_var) for n in reversed(post_order(body)) if isinstance(n, For))
 
 
 def _read(pyfunc: FunctionType, args: list[Any]) -> tuple[Stmt, list[Buffer]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from baton._src.ir.expr import Range
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import children, post_order
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.buffer_scopes import accesses
-from baton._src.tir.analysis.iteration_conflicts import conflicts
+from baton._src.tir.analysis.iteration_conflicts import Conflict, conflicts
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.schedule.tree import computes, path_to, realizes, refuse
 
 
@@ -51,14 +52,16 @@ def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
 
 def require_order_kept(root: st.Stmt, before: Sequence[st.For], after: Sequence[st.For]) -> None:
     """Refuse to reorder loops (in `root`) that carry axes with dependent values: such a loop may only be interchanged
-    with one whose iterations are independent. So may loops around several blocks, one of which uses what another one
-    made in an earlier iteration.
+    with one whose iterations are independent. So may loops that are used other than by axes (loops of hybrid kernels),
+    and loops around several blocks, one of which uses what another one made in an earlier iteration.
     """
     body = before[-1].body
     for outer, inner in itertools.combinations(before, 2):
         if after.index(outer) < after.index(inner) or _runs_once(outer) or _runs_once(inner):
             continue
         _require_blocks_apart(root, before, (outer, inner))
+        if not _used_directly(body).isdisjoint((outer.loop_var, inner.loop_var)):
+            _require_one_independent(root, before, (outer, inner))
         carrying = [name for loop in (outer, inner) if (name := _carried_in_order(loop, body)) is not None]
         if len(carrying) == 2:
             raise refuse(
@@ -85,19 +88,49 @@ def _require_blocks_apart(root: st.Stmt, chain: Sequence[st.For], pair: Sequence
     """
     if len([r for r in realizes(chain[-1].body) if computes(r.block)]) < 2:
         return
+    found = _dependence_of_both(root, chain, pair, between_blocks=True)
+    if found is not None:
+        store, other = found
+        raise refuse(
+            f"block {other.block} uses elements of {store.buffer.name} that block {store.block} stores in another"
+            f" iteration: the order of the loops over {_names(pair)} is that of the two"
+        )
+
+
+def _require_one_independent(root: st.Stmt, chain: Sequence[st.For], pair: Sequence[st.For]) -> None:
+    """Refuse to interchange two loops if iterations of both depend on earlier ones."""
+    found = _dependence_of_both(root, chain, pair)
+    if found is not None:
+        raise refuse(
+            f"elements of {found.store.buffer.name} are stored in one iteration and may be accessed in another one: the"
+            f" order of the loops over {_names(pair)} is that of the accesses"
+        )
+
+
+def _dependence_of_both(
+    root: st.Stmt, chain: Sequence[st.For], pair: Sequence[st.For], between_blocks: bool = False
+) -> Conflict | None:
+    """What one of two loops separates, if both separate what is stored from where it is accessed."""
     domains = {n.loop_var: Range(n.min, n.extent) for n in path_to(root, chain[0])[:-1] if isinstance(n, st.For)}
     found = []
     for loop in pair:
         alone = _outermost(loop, chain)
-        meeting = conflicts(alone, domains, between_blocks=True)
+        meeting = conflicts(alone, domains, between_blocks=between_blocks)
         found += [c for c in meeting if not _may_be_private(c.store.buffer, alone, chain[0], root)][:1]
-    if len(found) == len(pair):
-        store, other = found[0]
-        names = " and ".join(loop.loop_var.name for loop in pair)
-        raise refuse(
-            f"block {other.block} uses elements of {store.buffer.name} that block {store.block} stores in another"
-            f" iteration: the order of the loops over {names} is that of the two"
-        )
+    return found[0] if len(found) == len(pair) else None
+
+
+def _names(loops: Sequence[st.For]) -> str:
+    return " and ".join(loop.loop_var.name for loop in loops)
+
+
+def _used_directly(body: st.Stmt) -> set[Var]:
+    """The variables that statements use by themselves; what axes of a block are bound to is not looked at."""
+
+    def below(node: Any) -> Sequence[Any]:
+        return (node.block,) if isinstance(node, st.BlockRealize) else children(node)
+
+    return {node for node in post_order(body, below=below) if isinstance(node, Var)}
 
 
 def _may_be_private(buffer: Buffer, alone: st.For, loop: st.For, root: st.Stmt) -> bool:
@@ -128,10 +161,11 @@ def _require_elements_apart(loop: st.For, root: st.Stmt) -> None:
     going_on = {r.block.name_hint for r in realizes(loop) if any(a.iter_type == "opaque" for a in r.block.iter_vars)}
     for store, other in conflicts(loop, domains):
         if not going_on.isdisjoint((store.block, other.block)) or not _is_filled_inside(store.buffer, loop, root):
-            name = loop.loop_var.name
+            name, buffer = loop.loop_var.name, store.buffer.name
+            by, also_by = (f"block {a.block}" if a.block else "the body" for a in (store, other))
             raise refuse(
-                f"block {store.block} stores elements of {store.buffer.name} in one iteration over {name},"
-                f" and block {other.block} may access them in another one",
+                f"{by} stores elements of {buffer} in one iteration over {name}, and {also_by} may access them in"
+                " another one",
                 help="choose a loop around which the buffer is complete",
             )
 
