@@ -181,6 +181,34 @@ def main(x: R.Tensor((2, 2), "float32"), v: R.Tensor((2, 2), "float32"), c: R.Te
         same_values(found, Interpreter(before).run("main", x, v, flag).numpy())
 
 
+def test_bundled_functions_as_values_keep_their_signature() -> None:
+    """Stored, passed on or under another name, they were called with the parameters one by one: an error when run."""
+    before = module("""
+@R.function
+def twice(
+    f: R.Callable((R.Tensor((2,), "float32"), R.Tensor((2,), "float32")), R.Tensor((2,), "float32")),
+    x: R.Tensor((2,), "float32"),
+) -> R.Tensor((2,), "float32"):
+    return f(f(x, x), x)
+
+@R.function
+def step(x: R.Tensor((2,), "float32"), w: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    R.func_attr({"num_input": 1})
+    return R.multiply(x, R.exp(w))
+
+@R.function
+def main(x: R.Tensor((2,), "float32"), w: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    R.func_attr({"num_input": 1})
+    t = (cls.step, cls.twice(cls.step, x))
+    g = cls.step
+    return R.add(t[0](t[1], w), R.add(g(x, w), cls.step(w, x)))
+""")
+    after = BundleModelParams()(before)
+    assert well_formed(after) == []
+    x, w = arrays((2,), (2,))
+    same_values(Interpreter(after).run("main", x, (w,)).numpy(), Interpreter(before).run("main", x, w).numpy())
+
+
 def test_annotations_of_parameters_change() -> None:
     """Copies follow: that of `x` kept the old annotation, an error."""
     before = program([tensor("x", 2, 3), tensor("w", 3, 4)], lambda b, x, w: dense(b, b.emit(x), w))

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from baton._src.analysis.call_graph import call_graph
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.leaves_of_values import with_leaves
+from baton._src.passes.relax.module_rewriter import ModuleRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.same_info import same_info
 from baton._src.relax.nodes import (
@@ -29,6 +31,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -41,6 +44,7 @@ class BundleModelParams(FunctionPass):
     """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`).
 
     Each use projects its parameter out of the tuple right before it; calls of the function within the module make one.
+    Where the function is a value (passed on, stored), a private one that takes parameters one by one stands for it.
     """
 
     opt_level = 1
@@ -49,13 +53,8 @@ class BundleModelParams(FunctionPass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         made = super().run(module, ctx)
-        inputs = {
-            v.name_hint: int(f.attrs["num_input"]) for v, f in module.functions.items() if made.functions[v] is not f
-        }
-        functions = {
-            v: _Calls(made, inputs).function(f) if isinstance(f, Function) else f for v, f in made.functions.items()
-        }
-        return made.with_functions(functions) if inputs else made
+        before = {v: f for v, f in module.functions.items() if made.functions[v] is not f}
+        return _Mentions(made, before).rewritten() if before else module
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         count = function.attrs.get("num_input")
@@ -100,19 +99,35 @@ class _Bundler(BindingRewriter):
         return self.emit(self.item(var), var.name_hint) if var in self.number else var
 
 
-class _Calls(BindingRewriter):
-    """Hands weights on as the tuple that bundled functions take; `inputs` says how many other arguments each has."""
+class _Mentions(ModuleRewriter):
+    """Calls of bundled functions hand weights on as a tuple; other mentions are of functions with the old signature."""
 
-    def __init__(self, module: IRModule, inputs: dict[str, int]) -> None:
+    def __init__(self, module: IRModule, before: dict[GlobalVar, Any]) -> None:
         super().__init__(module)
-        self.inputs = inputs
+        self.bundled = {self.unique_var(f"{var.name_hint}_unbundled"): var for var in before}
+        for unbundled, var in self.bundled.items():
+            self.replace(var, self.add(unbundled, self._unbundled(var, before[var])))
+
+    def _unbundled(self, var: GlobalVar, before: Function) -> Function:
+        own = copy_with_new_vars(before)
+        body = self._call(Call(var, own.params))
+        return _normal(self.module, Function(own.params, body, own.ret_struct_info, own.is_pure))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, GlobalVar) or value.op.name_hint not in self.inputs:
-            return value
-        count = self.inputs[value.op.name_hint]
-        args = (*value.args[:count], Tuple(value.args[count:]))
-        return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+        if isinstance(value, Call) and value.op in self.bundled:
+            return self.normalized(self._call(value.with_fields(op=self.bundled[value.op], struct_info_=None)))
+        return value
+
+    def _call(self, call: Call) -> Call:
+        """The call of a bundled function, given its parameters one by one."""
+        count = len(self.context.functions[call.op].params) - 1
+        return call.with_fields(args=(*call.args[:count], Tuple(call.args[count:])))
+
+    def rewritten(self, *args: Any) -> IRModule:
+        found = super().rewritten(*args)
+        mentioned = {callee for callees in call_graph(found).values() for callee in callees}
+        unused = self.bundled.keys() - mentioned
+        return found.with_functions({v: f for v, f in found.functions.items() if v not in unused})
 
 
 @dataclass(frozen=True)
