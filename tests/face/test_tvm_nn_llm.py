@@ -11,7 +11,8 @@ import pytest
 
 import baton as tvm
 from baton import relax, tir
-from baton._src.runtime.vm.builtins.paged_cache import PagedCache, Row
+from baton._src.runtime.vm.builtins.paged_cache import PagedCache
+from baton._src.runtime.vm.builtins.paged_rows import Row
 from baton.error import DiagnosticError
 from baton.relax.frontend import nn
 from baton.relax.frontend.nn.llm.kv_cache import FlashInferPagedKVCache, PagedKVCache, RopeMode, TIRPagedKVCache
@@ -71,8 +72,8 @@ def attended(qkv: np.ndarray, scaling: dict[str, Any] | None, dim: int = SIZE, f
 
 
 class Model(nn.Module):
-    def __init__(self, scaling: dict[str, Any] | None, dim: int, factors: Any) -> None:
-        self.scaling, self.dim, self.factors = scaling, dim, factors
+    def __init__(self, scaling: dict[str, Any] | None, dim: int, factors: Any, slides: bool) -> None:
+        self.scaling, self.dim, self.factors, self.slides = scaling, dim, factors, slides
 
     def attend(self, qkv: nn.Tensor, cache: PagedKVCache) -> Any:
         """The second layer has the first one's queries, keys and values twice as large."""
@@ -87,7 +88,7 @@ class Model(nn.Module):
             max_total_seq_len=max_total_seq_len,
             prefill_chunk_size=prefill_chunk_size,
             page_size=page_size,
-            support_sliding_window=0,
+            support_sliding_window=int(self.slides),
             layer_partition=relax.ShapeExpr([0, LAYERS]),
             num_hidden_layers=LAYERS,
             num_attention_heads=HEADS,
@@ -107,14 +108,16 @@ class Model(nn.Module):
 class Session:
     """A compiled model and its cache, beside whole sequences in NumPy."""
 
-    def __init__(self, scaling: dict[str, Any] | None, dim: int = SIZE, factors: Any = None) -> None:
+    def __init__(
+        self, scaling: dict[str, Any] | None, dim: int = SIZE, factors: Any = None, slides: bool = False
+    ) -> None:
         no_params = {"param_mode": "none", "effect_mode": "none"}
         qkv = nn.spec.Tensor(("batch", "length", FUSED, SIZE), "float32")
         spec = {
             "attend": {"qkv": qkv, "cache": nn.spec.Object(object_type=PagedKVCache), "$": no_params},
             "create": {**dict.fromkeys(SIZES, int), "$": no_params},
         }
-        self.module, _ = Model(scaling, dim, factors).export_tvm(spec)
+        self.module, _ = Model(scaling, dim, factors, slides).export_tvm(spec)
         assert relax.analysis.well_formed(self.module)
         self.machine = relax.VirtualMachine(relax.build(self.module, "llvm"), tvm.cpu())
         self.options = (scaling, dim, factors)
@@ -125,6 +128,7 @@ class Session:
         sizes = (tvm.runtime.ShapeTuple([n]) for n in (rows, tokens, new, PAGE))
         self.cache = self.machine["create"](*sizes)
         self.whole: dict[int, np.ndarray] = {}
+        self.windows: dict[int, tuple[int, int]] = {}
 
     def call(self, name: str, *args: Any) -> Any:
         return tvm.get_global_func(f"vm.builtin.{name}")(self.cache, *args)
@@ -152,6 +156,18 @@ class Session:
             np.testing.assert_allclose(second.numpy()[0, found], 2 * expected, rtol=2e-4, atol=2e-5)
             np.testing.assert_array_equal(positions.numpy()[found], np.arange(before, before + len(part)))
             place += len(part)
+            self.forget(number)
+
+    def slide(self, number: int, window: int, sink: int) -> None:
+        self.call("attention_kv_cache_enable_sliding_window_for_seq", number, window, sink)
+        self.windows[number] = (window, sink)
+
+    def forget(self, number: int) -> None:
+        """A sequence that slides keeps its first tokens and its last ones."""
+        window, sink = self.windows.get(number, (10**6, 0))
+        whole = self.whole[number]
+        first, rest = whole[:sink], whole[sink:]
+        self.whole[number] = np.concatenate([first, rest[max(len(rest) - (window - sink), 0) :]])
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +242,63 @@ def test_positions_are_embedded_as_the_model_says(scaling: dict[str, Any] | None
     session.add(0)
     session.append(_0=7)
     session.append(_0=2)
+
+
+@pytest.mark.parametrize("scaling", [None, {}, {"rope_type": "gptj"}])
+def test_sequences_slide(scaling: dict[str, Any] | None) -> None:
+    """New tokens attend to the window so far and to each other; positions are counted in the window."""
+    session = Session(scaling, slides=True)
+    for number in (0, 1, 2):
+        session.add(number)
+    session.slide(0, 7, 2)
+    session.slide(1, 6, 0)
+    session.append(_0=1, _1=4, _2=3)
+    session.append(_0=5, _1=4)  # just below the window, and beyond it
+    for _ in range(6):
+        session.append(_0=1, _1=1, _2=1)
+    session.append(_0=11, _1=2)  # more than the window
+    session.slide(2, 5, 1)  # it has more tokens already
+    session.append(_2=2)
+    session.append(_0=1, _2=1)
+    assert session.call("attention_kv_cache_get_total_sequence_length") == 7 + 6 + 5
+    session.call("kv_state_popn", 0, 3)
+    session.whole[0] = session.whole[0][:4]
+    session.append(_0=4, _1=1)
+    free = session.call("attention_kv_cache_get_num_available_pages")
+    session.call("kv_state_remove_sequence", 0)
+    assert session.call("attention_kv_cache_get_num_available_pages") == free + 2
+
+
+def test_what_is_shared_with_a_fork_does_not_slide() -> None:
+    session = Session({}, slides=True)
+    session.add(0)
+    session.append(_0=9)
+    session.call("kv_state_fork_sequence", 0, 1, 5)
+    session.whole[1] = session.whole[0][:5]
+    session.slide(0, 8, 1)
+    session.slide(1, 7, 0)
+    session.windows = {0: (8, 5), 1: (7, 5)}
+    for _ in range(3):
+        session.append(_0=2, _1=3)
+    with pytest.raises(DiagnosticError, match=r"cannot be forked: it has a sliding window"):
+        session.call("kv_state_fork_sequence", 0, 2, -1)
+
+
+def test_windows_that_do_not_fit_are_refused(plain: Session) -> None:
+    plain.empty(3, 40, 16)
+    plain.add(0)
+    with pytest.raises(DiagnosticError, match=r"keeps sequences whole(.|\n)*support_sliding_window=1"):
+        plain.slide(0, 4, 1)
+    cache = PagedCache([4, 4 * PAGE, PAGE, PAGE, 1], [0, 1], (HEADS, SHARED), SIZE, None, "float32")
+    cache.add(0, Row())
+    for window, sink in ((4, 4), (0, 0), (4, -1)):
+        with pytest.raises(DiagnosticError, match="does not hold"):
+            cache.slide(0, window, sink)
+    with pytest.raises(DiagnosticError, match="cannot be trees"):
+        cache.begin([0], [2], [-1, 0])
+    cache.slide(0, 4, 1)
+    with pytest.raises(DiagnosticError, match="a sliding window already, of 4 tokens"):
+        cache.slide(0, 4, 1)
 
 
 class Trees:

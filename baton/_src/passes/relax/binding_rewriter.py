@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
@@ -142,7 +143,7 @@ class BindingRewriter:
                 return False
         return True
 
-    def replace(self, var: Var, expr: Any) -> None:
+    def replace(self, var: Var | GlobalVar, expr: Any) -> None:
         """Replace later uses of `var`, and of variables that it replaced, by `expr`, which must be a leaf."""
         expr = self.replaced.get(expr, expr)
         for other in (var, *self._meaning.pop(var, ())):

@@ -35,7 +35,7 @@ _NAME = "attention_with_fused_qkv"
 class RopeMode(enum.IntEnum):
     """Where position embeddings are applied: not at all, before keys are stored, or during attention.
 
-    The last two are the same here: keys are stored with their positions.
+    The last two are the same here: keys are stored with their positions, except in caches whose sequences may slide.
     """
 
     NONE = 0

@@ -5,8 +5,9 @@
 A sequence is a list of pages and a length; forked sequences share pages until one of them writes. After `begin`, every
 layer calls `attend`, which appends the keys and values of the new tokens, one sequence after the other, and attends to
 all of the sequence so far. New tokens may be a tree (`token_trees`), of which `commit` keeps one path; until then they
-count as the sequence's last tokens. Scores are computed in float32 by NumPy: the runtime creates caches and has no
-compiler, and each sequence has its own length.
+count as the sequence's last tokens. Where sequences may slide (`paged_rows`), tokens change their positions: keys are
+stored as they come, and rotated when they are used. Scores are computed in float32 by NumPy: the runtime creates caches
+and has no compiler, and each sequence has its own length.
 """
 
 from __future__ import annotations
@@ -14,62 +15,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
-from typing import Any
 
 import numpy as np
 
 from baton._src.runtime.vm.builtins import token_trees
 from baton._src.runtime.vm.builtins.page_pool import Pages
+from baton._src.runtime.vm.builtins.paged_rows import Array, New, Row
 from baton._src.runtime.vm.builtins.rotary import Rotary
-from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 
-Array = np.ndarray[Any, Any]
 CODE = "value-mismatch"
-
-
-@dataclass
-class Row:
-    """One sequence: its pages in order, and how many tokens they hold."""
-
-    pages: list[int] = field(default_factory=list)
-    length: int = 0
-    tree: tuple[int, ...] = ()
-    """The parents of its last tokens, while it is undecided which of them are accepted."""
-
-
-@dataclass(frozen=True)
-class New:
-    """New tokens of a sequence, from `start` on; the last ones of `tree`, if there is one."""
-
-    row: Row
-    start: int
-    count: int
-    tree: tuple[int, ...]
-
-    @property
-    def places(self) -> Array:
-        """Their indices in the sequence's storage."""
-        return np.arange(self.start, self.start + self.count)
-
-    @property
-    def positions(self) -> Array:
-        """Their positions in the sequence: alternatives have the same position."""
-        if not self.tree:
-            return self.places
-        settled = self.start + self.count - len(self.tree)
-        found: Array = settled + token_trees.depths(self.tree)[-self.count :]
-        return found
-
-    @property
-    def seen(self) -> Array:
-        """(new tokens, tokens of the sequence) of bool: the tokens that each of them attends to."""
-        found: Array = np.arange(self.start + self.count) <= self.places[:, None]
-        if self.tree:
-            found[:, -len(self.tree) :] = token_trees.seen(self.tree)[-self.count :]
-        return found
 
 
 class PagedCache:
@@ -79,7 +35,8 @@ class PagedCache:
         self, limits: Sequence[int], layers: Sequence[int], heads: tuple[int, int], size: int, rotary: Rotary | None,
         dtype: str,
     ) -> None:  # fmt: skip
-        self.max_rows, tokens, self.max_new, self.page_size, *_ = limits
+        self.max_rows, tokens, self.max_new, self.page_size, slides = limits
+        self.slides = bool(slides)
         self.layers, self.heads, self.rotary = range(layers[0], layers[-1]), heads, rotary
         self.pages = Pages(-(-tokens // self.page_size) + 1)
         shape = (len(self.layers), 2, self.pages.count, self.page_size, heads[1], size)
@@ -110,6 +67,20 @@ class PagedCache:
         del row.pages[needed:]
         row.length = length
 
+    def slide(self, number: int, window: int, sink: int) -> None:
+        """From now on keep the first `sink` tokens of a sequence and the last ones, `window` in all. What was forked is
+        never forgotten. Errors: the cache does not slide, the sequence does already, or these do not fit.
+        """
+        if not self.slides:
+            raise fail(CODE, "the cache keeps sequences whole", help="create it with support_sliding_window=1")
+        row = self.settled(number)
+        if row.window:
+            raise fail(CODE, f"sequence {number} has a sliding window already, of {row.window} tokens")
+        if not 0 <= sink < window or row.forked >= window:
+            message = f"a window of {window} tokens does not hold {max(sink, row.forked)} that stay and one more"
+            raise fail(CODE, message, help="the sink, and what was forked, are a part of the window")
+        row.window, row.sink = window, max(sink, row.forked)
+
     def begin(self, numbers: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> None:
         """Make room for `counts` new tokens of sequences. Their `parents` make them trees, which go on from those the
         sequences end in. Errors, before anything is changed: too many tokens, parents of no tree, open trees.
@@ -117,22 +88,25 @@ class PagedCache:
         if len(numbers) != len(counts) or len(set(numbers)) != len(numbers):
             raise fail(CODE, f"sequences {tuple(numbers)} do not fit the numbers of new tokens {tuple(counts)}")
         rows = [self.row(number) for number in numbers]
+        for row in rows:
+            self.shorten(row, row.length)  # what a window left is not attended to any more
         if sum(counts) > self.max_new or any(count <= 0 for count in counts):
             message = f"{tuple(counts)} new tokens cannot be appended at once: 1 to {self.max_new} together"
             raise fail(CODE, message, help="prefill in pieces, or create the cache with a larger prefill_chunk_size")
         trees = self._trees(numbers, counts, parents)
-        borders = [(row, -(-(row.length + count) // self.page_size)) for row, count in zip(rows, counts, strict=True)]
-        needed = sum(last - len(row.pages) for row, last in borders) + self._copies(rows)
+        lengths = [row.length_after(count) for row, count in zip(rows, counts, strict=True)]
+        borders = [(row, -(-length // self.page_size)) for row, length in zip(rows, lengths, strict=True)]
+        needed = sum(max(last - len(row.pages), 0) for row, last in borders) + self._copies(rows)
         if needed > self.pages.available:
             message = f"{needed} more pages are needed, the cache has {self.pages.available} left"
             raise fail(CODE, message, help="remove sequences, or create the cache with a larger max_total_seq_len")
         for row, last in borders:
             if self._writes_shared(row):
                 self._own_last_page(row)
-            row.pages += self.pages.take(last - len(row.pages))
-        self.batch = [New(row, row.length, *new) for row, new in zip(rows, zip(counts, trees), strict=True)]
+            row.pages += self.pages.take(max(last - len(row.pages), 0))
+        self.batch = [New(row, row.length, *new, row.window) for row, new in zip(rows, zip(counts, trees), strict=True)]
         for new in self.batch:
-            new.row.length += new.count
+            new.row.length = new.row.length_after(new.count)
             new.row.tree = new.tree
 
     def _trees(
@@ -143,6 +117,9 @@ class PagedCache:
             for number in numbers:
                 self.settled(number)
             return [()] * len(counts)
+        if self.slides:
+            message = "new tokens cannot be trees in a cache whose sequences slide"
+            raise fail(CODE, message, help="create it with support_sliding_window=0")
         if len(parents) != sum(counts):
             raise fail(CODE, f"{len(parents)} parents are given for {sum(counts)} new tokens")
         borders = np.cumsum([0, *counts])
@@ -213,30 +190,40 @@ class PagedCache:
             raise fail(CODE, message, help="vm.builtin.kv_state_begin_forward")
         queries, shared = self.heads
         q, k, v = np.split(qkv, (queries, queries + shared), axis=1)
-        if self.rotary is not None:
-            positions = np.concatenate([new.positions for new in self.batch])
-            q, k = self.rotary.rotated(q, positions), self.rotary.rotated(k, positions)
+        positions = np.concatenate([new.positions for new in self.batch])
+        q, k = self._embedded(q, positions), k if self.slides else self._embedded(k, positions)
         out, place = np.empty_like(q), 0
         for new in self.batch:
             part = slice(place, place + new.count)
-            keys, values = self._appended(self.layers.index(layer), new, k[part], v[part])
+            keys, values = (self._appended(self.layers.index(layer), i, new, x[part]) for i, x in enumerate((k, v)))
+            if self.slides:
+                keys = self._embedded(keys, np.arange(len(keys)))
             out[part] = attention(q[part], keys, values, factor, new.seen)
             place += new.count
         return out
 
-    def _appended(self, layer: int, new: New, k: Array, v: Array) -> tuple[Array, Array]:
-        """Write keys and values of new tokens; all of their sequence."""
-        table = np.array(new.row.pages)
-        memory = self.memory[layer]
-        memory[0, table[new.places // self.page_size], new.places % self.page_size] = k
-        memory[1, table[new.places // self.page_size], new.places % self.page_size] = v
-        return self.stored(layer, 0, new.row), self.stored(layer, 1, new.row)
+    def _embedded(self, x: Array, positions: Array) -> Array:
+        return x if self.rotary is None else self.rotary.rotated(x, positions)
 
-    def stored(self, layer: int, which: int, row: Row) -> Array:
-        """The keys (0) or values (1) of a sequence: (tokens, heads, size)."""
+    def _appended(self, layer: int, which: int, new: New, given: Array) -> Array:
+        """Write keys (0) or values (1) of new tokens. Returns those of all tokens that these may attend to."""
+        if not new.window:
+            self._write(layer, which, new.row, new.places, given)
+            return self.stored(layer, which, new.row)
+        every = np.concatenate([self.stored(layer, which, new.row, new.start), given.astype(self.memory.dtype)])
+        kept = every[new.kept]
+        self._write(layer, which, new.row, np.arange(len(kept)), kept)
+        return every
+
+    def _write(self, layer: int, which: int, row: Row, places: Array, given: Array) -> None:
+        table = np.array(row.pages)
+        self.memory[layer, which, table[places // self.page_size], places % self.page_size] = given
+
+    def stored(self, layer: int, which: int, row: Row, length: int | None = None) -> Array:
+        """The keys (0) or values (1) of a sequence, or of its first `length` tokens: (tokens, heads, size)."""
         found: Array = self.memory[layer, which, np.array(row.pages, dtype=int)]
         tokens: Array = found.reshape(-1, *found.shape[2:])
-        return tokens[: row.length]
+        return tokens[: row.length if length is None else length]
 
 
 def attention(q: Array, k: Array, v: Array, factor: float, seen: Array) -> Array:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.value_errors import describe, mismatch
-from baton._src.runtime.vm.builtins.paged_cache import CODE, PagedCache, Row
+from baton._src.runtime.vm.builtins.paged_cache import CODE, PagedCache
+from baton._src.runtime.vm.builtins.paged_rows import Row
 from baton._src.runtime.vm.builtins.rotary import Rotary
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import NDArray, array
@@ -55,7 +56,10 @@ def fork_sequence(cache: Any, parent: int, child: int, position: int = -1) -> No
     length = row.length if int(position) == -1 else int(position)
     if not 0 <= length <= row.length:
         raise fail(CODE, f"sequence {parent} has {row.length} tokens, it cannot be forked at {length}")
-    found.add(int(child), Row(row.pages[: -(-length // found.page_size)], length))
+    if row.window:
+        raise fail(CODE, f"sequence {parent} cannot be forked: it has a sliding window", help="fork it before")
+    found.add(int(child), Row(row.pages[: -(-length // found.page_size)], length, forked=length))
+    row.forked = max(row.forked, length)
 
 
 def popn(cache: Any, number: int, count: int) -> None:
@@ -86,9 +90,8 @@ def end_forward(cache: Any) -> None:
 
 
 def enable_sliding_window(cache: Any, number: int, window: int, sink: int) -> None:
-    """Refused: sequences are kept whole."""
-    _cache("attention_kv_cache_enable_sliding_window_for_seq", cache)
-    raise fail(CODE, "sliding windows are not implemented: caches keep sequences whole", help="remove old sequences")
+    """From now on keep `window` tokens of a sequence, the first `sink` among them."""
+    _cache("attention_kv_cache_enable_sliding_window_for_seq", cache).slide(int(number), int(window), int(sink))
 
 
 def attention_with_fused_qkv(cache: Any, layer: int, factor: float, qkv: NDArray, out: NDArray) -> None:
