@@ -32,24 +32,27 @@ def test_floor_division_becomes_truncating_division() -> None:
     assert not any(call.op.name == "tir.likely" for call in of(tir.Call, made))
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
 def test_every_sign_rounds_down(dtype: str) -> None:
-    """Guards quotients and remainders of all signs against Python's."""
+    """Guards quotients and remainders of all signs against Python's, 0 where the divisor is, and their dtypes: narrow
+    ones became int32."""
     func = parse_text(f"""
 @T.prim_func
-def main(A: T.Buffer((64,), "{dtype}"), B: T.Buffer((64,), "{dtype}"), Q: T.Buffer((64,), "{dtype}"),
-         R: T.Buffer((64,), "{dtype}")):
-    for i in range(64):
+def main(A: T.Buffer((81,), "{dtype}"), B: T.Buffer((81,), "{dtype}"), Q: T.Buffer((81,), "{dtype}"),
+         R: T.Buffer((81,), "{dtype}")):
+    for i in range(81):
         Q[i] = T.floordiv(A[i], B[i]) + T.floordiv(A[i], T.Cast("{dtype}", 3)) + T.Cast("{dtype}", (i - 7) // 3 % 5)
         R[i] = T.floormod(A[i], B[i])
 """)
     made = X.LowerIntrin()(IRModule({"main": func}))["main"]
-    reach = [n for n in range(-4, 5) if n] if dtype != "uint8" else range(1, 9)
+    assert {str(store.value.dtype) for store in of(tir.BufferStore, made)} == {dtype}
+    reach = range(-4, 5) if dtype != "uint8" else range(9)
     a, b = (np.array(values, dtype) for values in zip(*((x, y) for x in reach for y in reach)))
-    q, r = np.zeros((2, 64), dtype)
+    q, r = np.zeros((2, 81), dtype)
     run_prim_func(made, [a, b, q, r])
-    assert q.tolist() == [int(x) // int(y) + int(x) // 3 + (n - 7) // 3 % 5 for n, (x, y) in enumerate(zip(a, b))]
-    assert r.tolist() == [int(x) % int(y) for x, y in zip(a, b)]
+    pairs = [(int(x), int(y)) for x, y in zip(a, b)]
+    assert q.tolist() == [(x // y if y else 0) + x // 3 + (n - 7) // 3 % 5 for n, (x, y) in enumerate(pairs)]
+    assert r.tolist() == [x % y if y else 0 for x, y in pairs]
 
 
 def test_virtual_threads_become_loops() -> None:

@@ -76,7 +76,7 @@ def _quotient(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
     down, rest = tir.Div(a, b), tir.Mod(a, b)
     if _is_positive(b, analyzer) and is_index(a.dtype):
         return ops.add(down, _all_ones_below_zero(rest))
-    return select(_same_sign(a, b), down, ops.subtract(down, 1))
+    return select(_same_sign(a, b), down, tir.Sub(down, ops.const(1, a.dtype)))
 
 
 def _remainder(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
@@ -129,11 +129,11 @@ def _rounds_alike(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
 
 def _same_sign(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """Whether the truncated remainder is 0 or has the sign of the divisor: the quotient was not rounded up."""
-    rest = tir.Mod(a, b)
+    rest, zero = tir.Mod(a, b), ops.const(0, a.dtype)  # a plain 0 would widen what is narrower than int32
     if isinstance(b, tir.IntImm):
-        return ops.convert(rest >= 0 if b.value > 0 else rest <= 0)
-    above = ops.logical_and(b > 0, rest >= 0)
-    return ops.logical_or(above, ops.logical_and(b < 0, rest <= 0))
+        return tir.GE(rest, zero) if b.value > 0 else tir.LE(rest, zero)
+    above = ops.logical_and(tir.GE(b, zero), tir.GE(rest, zero))  # a divisor of 0 leaves 0
+    return ops.logical_or(above, ops.logical_and(tir.LT(b, zero), tir.LE(rest, zero)))
 
 
 __all__ = ["LowerIntrin"]
