@@ -230,3 +230,21 @@ def main(a: T.Buffer((4,), "int32"), b: T.Buffer((4,), "int32")):
     divided = np.zeros(4, "int32")
     run_prim_func(func, [np.array([0, 2, 0, 7], "int32"), divided])
     np.testing.assert_array_equal(divided != 0, [False, True, False, word in ("T.Div", "T.FloorDiv")])
+
+
+@pytest.mark.parametrize("declared", ["T.Buffer", "T.decl_buffer"])
+def test_buffers_follow_the_variables_that_place_them(declared: str) -> None:
+    """Found by random kernels: a buffer that only names memory stayed where it was in the first iteration."""
+    func = parse_text(f"""
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), B: T.Buffer((12,), "int32")):
+    for i in range(3):
+        with T.block("row"):
+            v = T.axis.spatial(3, 2 - i)
+            row = {declared}((4,), "int32", data=B.data, elem_offset=v * 4)
+            for j in range(4):
+                row[j] = A[v * 4 + j]
+""")
+    found = np.zeros(12, "int32")
+    run_prim_func(func, [np.arange(12, dtype="int32"), found])
+    assert found.tolist() == list(range(12))

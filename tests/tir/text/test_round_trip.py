@@ -200,3 +200,24 @@ def test_a_variable_bound_twice_has_a_name_of_its_own_each_time() -> None:
     second = For(inner, 0, 8, ForKind.PARALLEL, BufferStore(A, outer, [outer, inner]))
     text = script(PrimFunc([A], SeqStmt([first, For(outer, 0, 8, ForKind.SERIAL, second)])))
     assert "A[i, i_1] = i" in text
+
+
+def test_buffers_are_named_where_what_places_them_is_known() -> None:
+    """Found by random kernels: a buffer that nothing declares was named in front of the loop that its offset names."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((24,), "int32")):
+    for i in range(3):
+        row = T.Buffer((4,), "int32", data=A.data, elem_offset=i * 8)
+        with T.block("b"):
+            v = T.axis.spatial(4, i)
+            T.reads()
+            T.writes()
+            with T.LetStmt(v * 2) as x:
+                part = T.Buffer((2,), "int32", data=A.data, elem_offset=x + i)
+                part[0] = row[1]
+"""
+    func = parse_text(text)
+    shown = script(func)
+    assert_structural_equal(func, parse_text(shown))
+    assert shown.index("in range(3)") < shown.index("row =") < shown.index("x: T.int32") < shown.index("part =")

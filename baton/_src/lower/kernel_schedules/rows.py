@@ -269,8 +269,7 @@ def _row_part(stage: Stage, target: Target) -> st.Stmt:
     if stage.reduce:
         return reduction(stage, target)
     merged = merge_trailing(stage)
-    indices = merged.indices or (i64(0),)
-    store = st.BufferStore(merged.buffer, merged.value, indices)
+    store = st.BufferStore(merged.buffer, merged.value, merged.indices)
     if not merged.spatial:
         return store
     last = merged.spatial[-1]

@@ -67,7 +67,8 @@ class ExprCompiler:
         self.pair = exact_pair if exact else pair
         self.slots: dict[Any, int] = {}
         self.aliases: dict[Var, list[int]] = {}
-        """For each pointer variable the slots of the buffers behind it: views to forget when it changes."""
+        """For each variable the slots of the buffers that it places, as their pointer or in their shape, strides and
+        offset: views to forget when it changes."""
         self.functions = dict(functions or {})
         self.memo: dict[Any, Run] = {}
         self.depth: dict[Any, int] = {}
@@ -78,8 +79,13 @@ class ExprCompiler:
         if found is None:
             found = self.slots[owner] = len(self.slots)
             if isinstance(owner, Buffer):
-                self.aliases.setdefault(owner.data, []).append(found)
+                for var in _placing(owner):
+                    self.aliases.setdefault(var, []).append(found)
         return found
+
+    def binding(self, var: Var) -> tuple[int, list[int]]:
+        """The slot of a variable, and those to clear whenever it gets a value."""
+        return self.slot(var), self.aliases.setdefault(var, [])
 
     def expr(self, node: Any) -> Run:
         """The closure of an expression; parts shared in the program are compiled once."""
@@ -161,10 +167,12 @@ class ExprCompiler:
         return lambda env: yes(env) if test(env) else no(env)
 
     def _let(self, node: tir.Let) -> Run:
-        slot, value, body = self.slot(node.var), self.expr(node.value), self.expr(node.body)
+        (slot, aliases), value, body = self.binding(node.var), self.expr(node.value), self.expr(node.body)
 
         def run(env: Env) -> Any:
             env[slot] = value(env)
+            for alias in aliases:
+                env[alias] = None
             return body(env)
 
         return run
@@ -267,6 +275,13 @@ class ExprCompiler:
     def _call(self, node: Call) -> Run:
         row = definition(node.op)
         return self._conditional(node) if row is not None and row.lazy else compile_call(self, node)
+
+
+def _placing(buffer: Buffer) -> dict[Var, None]:
+    """The variables on which it depends where a buffer's elements are."""
+    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+    parts = (n for e in (*buffer.shape, *buffer.strides, *offset) if not isinstance(e, IntImm) for n in post_order(e))
+    return dict.fromkeys((buffer.data, *(n for n in parts if isinstance(n, Var))))
 
 
 def _parts(node: Any) -> list[Any]:

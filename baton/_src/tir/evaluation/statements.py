@@ -122,7 +122,7 @@ class StmtCompiler(ExprCompiler):
         return run
 
     def _bind(self, var: Var, value: Run) -> Run:
-        slot, aliases = self.slot(var), self.aliases.setdefault(var, [])
+        slot, aliases = self.binding(var)
 
         def run(env: Env) -> None:
             env[slot] = value(env)
@@ -174,7 +174,7 @@ class StmtCompiler(ExprCompiler):
         return run
 
     def _for(self, node: For) -> Run:
-        slot, begin, extent = self.slot(node.loop_var), self.expr(node.min), self.expr(node.extent)
+        (slot, aliases), begin, extent = self.binding(node.loop_var), self.expr(node.min), self.expr(node.extent)
         body, empty = self.stmt(node.body), self.empty.get(node.loop_var, ())
         ahead = [self.stmt(made.beginning) for made in empty]
 
@@ -184,6 +184,8 @@ class StmtCompiler(ExprCompiler):
             start = begin(env)
             for value in range(start, start + extent(env)):
                 env[slot] = value
+                for alias in aliases:
+                    env[alias] = None
                 body(env)
 
         return run
@@ -213,7 +215,7 @@ class StmtCompiler(ExprCompiler):
 
     def _block(self, node: BlockRealize) -> Run:
         block = node.block
-        values = [(self.slot(iv.var), self.expr(v)) for iv, v in zip(block.iter_vars, node.iter_values)]
+        values = [(*self.binding(iv.var), self.expr(v)) for iv, v in zip(block.iter_vars, node.iter_values)]
         predicate = None if _is_true(node.predicate) else self.expr(node.predicate)
         prepare = [self._allocate(b.data, b.dtype, _extents(b)) for b in block.alloc_buffers]
         prepare += [self._match_region(m) for m in block.match_buffers]
@@ -221,11 +223,13 @@ class StmtCompiler(ExprCompiler):
 
         def run(env: Env) -> None:
             # All values are computed before any is bound: they may name the same variables.
-            found = [v(env) for _, v in values]
+            found = [v(env) for _, _, v in values]
             if predicate is not None and not predicate(env):
                 return
-            for (slot, _), value in zip(values, found):
+            for (slot, aliases, _), value in zip(values, found):
                 env[slot] = value
+                for alias in aliases:
+                    env[alias] = None
             for step in prepare:
                 step(env)
             if init is not None:

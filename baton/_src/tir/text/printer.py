@@ -184,7 +184,9 @@ class _FunctionPrinter(StatementPrinter):
     def _find_undeclared(self, root: PrimFunc) -> None:
         declared: set[Any] = set(root.buffer_map.values())
         used: dict[Buffer, None] = {}
+        inside: set[Any] = set()
         for item in post_order(root.body):
+            inside.update(declared_in(item))
             match item:
                 case BufferLoad() | BufferStore():
                     used[item.buffer] = None
@@ -197,7 +199,11 @@ class _FunctionPrinter(StatementPrinter):
                     pass
         for buffer in used:
             if buffer not in declared:
-                self.waiting.setdefault(buffer.data, []).append(buffer)
+                offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+                dims = {n for e in (*buffer.shape, *buffer.strides, *offset) for n in post_order(e)}
+                self.needs[buffer] = {buffer.data, *(dims & inside)}
+                for var in self.needs[buffer]:
+                    self.waiting.setdefault(var, []).append(buffer)
 
     def _function_body(self, body: Stmt) -> Task[None]:
         if _is_plain_root(body) and not self.plain:

@@ -30,7 +30,7 @@ from baton._src.tir.stmt import (
     While,
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
-from baton._src.tir.text.buffers import buffer_args
+from baton._src.tir.text.buffers import buffer_args, declared_in
 from baton._src.tir.text.expressions import expression_text, is_plain_call, returned, string_text
 from baton._src.tir.text.heads import attr_text, declared_text, memory_text, scope_text, value_text
 from baton._src.tir.text.names import Names
@@ -58,7 +58,10 @@ class StatementPrinter:
         self.marked: frozenset[Stmt] = frozenset()
         """Loops and blocks to underline, for messages."""
         self.waiting: dict[Any, list[Buffer]] = {}
-        """Buffers nobody declares, by their pointer: they are declared where the pointer is defined."""
+        """Buffers nobody declares, by each variable that they need: their pointer, and what loops, lets and blocks
+        define of their shape and place. They are declared where the last of these is defined."""
+        self.needs: dict[Buffer, set[Any]] = {}
+        """What of that is not defined yet."""
 
     def expr(self, node: Any) -> str:
         return expression_text(node, self.names)
@@ -87,12 +90,22 @@ class StatementPrinter:
         name = self.names.of(buffer)
         self.names.set(buffer.data, f"{name}.data")
 
-    def declare_waiting(self, pointer: Any) -> None:
-        """Declare the buffers that waited for `pointer` to be defined."""
-        for buffer in self.waiting.pop(pointer, ()):
-            dims, options = buffer_args(buffer, self.expr, with_dtype=True)
-            shown = ", ".join([dims, *options, f"data={self.expr(pointer)}"])
-            self.line(f"{self.names.of(buffer)} = T.Buffer({shown})")
+    def declare_waiting(self, *defined: Any) -> None:
+        """Declare the buffers that only waited for these variables to be defined."""
+        for var in defined:
+            for buffer in self.waiting.pop(var, ()):
+                self.needs[buffer].discard(var)
+                if self.needs[buffer]:
+                    continue
+                dims, options = buffer_args(buffer, self.expr, with_dtype=True)
+                shown = ", ".join([dims, *options, f"data={self.expr(buffer.data)}"])
+                self.line(f"{self.names.of(buffer)} = T.Buffer({shown})")
+
+    def declare_inside(self, *defined: Any) -> None:
+        """The same, one level deeper: at the beginning of a body that is not written yet."""
+        outer, self.indent = self.indent, self.indent + "    "
+        self.declare_waiting(*defined)
+        self.indent = outer
 
     # ----------------------------------------------------------------------------------------- statements
 
@@ -127,16 +140,17 @@ class StatementPrinter:
             case LetStmt():
                 kind = f'handle("{node.var.pointee}", "{node.var.scope or "global"}")' if node.var.pointee else None
                 self.line(f"{self.names.of(node.var)}: T.{kind or node.var.dtype} = {self.expr(node.value)}")
-                self.declare_waiting(node.var)
+                self.declare_waiting(*declared_in(node))
             case AttrStmt():
                 launched = launched_axis(node)
                 place = f"{self.names.of(launched.var)} = " if launched is not None else ""
                 self.line(f"{place}{attr_text(node, self.names)}")
+                self.declare_waiting(*declared_in(node))
             case AssertStmt():
                 self.line(f"assert {self.expr(node.condition)}, {self.expr(node.message)}")
             case Allocate() | AllocateConst():
                 self.line(f"{self.names.of(node.buffer_var)} = {memory_text(node, self.names)}")
-                self.declare_waiting(node.buffer_var)
+                self.declare_waiting(*declared_in(node))
             case DeclBuffer():
                 self.line(f"{self.names.of(node.buffer)} = {declared_text(node.buffer, self.names)}")
             case _:
@@ -177,10 +191,7 @@ class StatementPrinter:
                 yield self.nested(node)
             case LetStmt() | AttrStmt() | AssertStmt() | Allocate() | AllocateConst() | DeclBuffer():
                 self.line(scope_text(node, self.names))
-                if isinstance(node, (LetStmt, Allocate, AllocateConst)):
-                    outer, self.indent = self.indent, self.indent + "    "
-                    self.declare_waiting(node.var if isinstance(node, LetStmt) else node.buffer_var)
-                    self.indent = outer
+                self.declare_inside(*declared_in(node))
                 yield self.nested(node.body)
             case _:
                 self.line(f"# {type(node).__name__}")
@@ -218,6 +229,7 @@ class StatementPrinter:
             bounds = self._bounds(node)
             self.line(f"for {self.names.of(node.loop_var)} in {self._iterator(node, bounds)}:")
             self.underline(node)
+        self.declare_inside(*(loop.loop_var for loop in nest))
         yield self.nested(nest[-1].body)
 
     def _bounds(self, node: For) -> str:
@@ -253,6 +265,7 @@ class StatementPrinter:
             self.alloc_buffer(buffer)
         for match in block.match_buffers:
             self._match_buffer(match)
+        self.declare_waiting(*declared_in(block))
         if block.init is not None:
             self.line("with T.init():")
             yield self.nested(block.init)

@@ -81,7 +81,8 @@ class Stage:
 
     @property
     def indices(self) -> tuple[PrimExpr, ...]:
-        return tuple(axis.var for axis in self.spatial)
+        """The place of a point; in a row that is one element, 0."""
+        return tuple(axis.var for axis in self.spatial) or (tir.IntImm("int64", 0),) * self.buffer.ndim
 
     def renamed(self) -> Stage:
         """The same stage with fresh variables."""
