@@ -30,6 +30,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
+from baton._src.tir.arith.systems.linear import sign_change, slack
 from baton._src.tir.effects import is_stable
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
@@ -161,21 +162,10 @@ def _conditions(nodes: list[Any], is_hinted: bool) -> list[tir.CompareOp]:
 def _change(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range]) -> _Change | None:
     """The first value of `var` from which the condition is (or may be) different from what it was before."""
     analyzer = Analyzer()
-    a, b = condition.a, condition.b
-    if a.dtype.kind != "int" or a.dtype.lanes > 1:
+    room = slack(condition) if condition.a.dtype.kind == "int" and condition.a.dtype.lanes == 1 else None
+    if room is None:
         return None
-    match condition:
-        case tir.LT():
-            slack = ops.subtract(ops.subtract(b, a), 1)
-        case tir.LE():
-            slack = ops.subtract(b, a)
-        case tir.GT():
-            slack = ops.subtract(ops.subtract(a, b), 1)
-        case tir.GE():
-            slack = ops.subtract(a, b)
-        case _:
-            return None
-    least = eval_set(slack, inner).min if inner else slack  # the condition certainly holds where least >= 0
+    least = eval_set(room, inner).min if inner else room  # the condition certainly holds where least >= 0
     if least is None or any(n in inner for n in post_order(least)):
         return None
     step = analyzer.simplify(ops.subtract(substitute(least, {var: ops.add(var, 1)}), least))
@@ -184,12 +174,8 @@ def _change(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range])
     start = analyzer.simplify(substitute(least, {var: tir.IntImm(var.dtype, 0)}))
     if any(n is var for n in post_order(start)):
         return None
-    start = ops.cast(var.dtype, start)
-    if step.value < 0:
-        place = ops.add(ops.floordiv(start, -step.value), 1)
-    else:
-        place = ops.floordiv(ops.add(ops.negative(start), step.value - 1), step.value)
-    return _Change(analyzer.simplify(place), condition, holds_before=step.value < 0)
+    place = analyzer.simplify(sign_change(ops.cast(var.dtype, start), step.value))
+    return _Change(place, condition, holds_before=step.value < 0)
 
 
 def _name(call: tir.Call) -> str:

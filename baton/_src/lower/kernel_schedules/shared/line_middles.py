@@ -17,13 +17,14 @@ from functools import reduce
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
-from baton._src.lower.kernel_schedules.shared.loops import ceil_div, constant, i64
+from baton._src.lower.kernel_schedules.shared.loops import constant, i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
+from baton._src.tir.arith.systems.linear import sign_change, slack
 from baton._src.tir.builders.scalar_functions import if_then_else
 
 
@@ -68,20 +69,16 @@ def middle(value: PrimExpr, line: Axis, window: tuple[Axis, ...]) -> Middle | No
 
 def _place(condition: PrimExpr, along: tir.Var, window: tuple[Axis, ...]) -> tuple[bool, PrimExpr] | None:
     """The first place for which the condition holds for each tap (True), or the one behind the last (False)."""
-    match condition:
-        case tir.GE(a=a, b=b) | tir.LE(a=b, b=a):
-            distance = ops.subtract(as_int64(a), as_int64(b))
-        case tir.GT(a=a, b=b) | tir.LT(a=b, b=a):
-            distance = ops.subtract(ops.subtract(as_int64(a), as_int64(b)), i64(1))
-        case _:
-            return None
+    if not isinstance(condition, tir.CompareOp):
+        return None
+    distance = slack(condition.with_fields(a=as_int64(condition.a), b=as_int64(condition.b)))
+    if distance is None:
+        return None
     steps, taps = coefficient(distance, along), tuple(_least(distance, window))
     if not steps or len(taps) < len(window):
         return None
     least = substitute_and_fold(distance, {along: ops.const(0, along.dtype), **dict(taps)})
-    if steps > 0:  # steps * j + least >= 0
-        return True, ceil_div(ops.subtract(i64(0), least), i64(steps))
-    return False, ops.add(ops.floordiv(least, i64(-steps)), i64(1))
+    return steps > 0, sign_change(least, steps)
 
 
 def _least(distance: PrimExpr, window: tuple[Axis, ...]) -> Iterator[tuple[tir.Var, PrimExpr]]:

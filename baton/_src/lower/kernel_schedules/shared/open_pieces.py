@@ -28,6 +28,7 @@ from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.systems.linear import sign_change
 
 MOST_LOOPS = 12
 """Pieces, each a loop of its own, up to which an axis is cut."""
@@ -274,9 +275,7 @@ def _change(bend: tir.BinaryOp | tir.CompareOp, var: tir.Var) -> tuple[PrimExpr,
         case _:
             less = isinstance(bend, (tir.LT, tir.LE))
             cases = tir.IntImm("bool", less), tir.IntImm("bool", not less)
-    if step > 0:  # start + step * i < 0 in the first iterations
-        return ceil_div(ops.subtract(i64(0), start), i64(step)), *cases
-    return ops.add(ops.floordiv(start, i64(-step)), i64(1)), *cases[::-1]
+    return sign_change(start, step), *(cases if step > 0 else cases[::-1])
 
 
 def _with(store: st.BufferStore, known: dict[Any, PrimExpr], var: dict[Any, PrimExpr] | None = None) -> st.BufferStore:

@@ -50,21 +50,34 @@ def _conditions(expr: PrimExpr) -> list[PrimExpr]:
     return found
 
 
-def at_least_zero(condition: PrimExpr) -> list[PrimExpr] | None:
-    """What must be >= 0 for a comparison of integers to hold; None for other conditions."""
+def slack(condition: PrimExpr) -> PrimExpr | None:
+    """What is at least 0 exactly where an inequality of integers holds; None for other conditions."""
     match condition:
         case tir.LT():
-            return [condition.b - condition.a - 1]
+            return operators.subtract(operators.subtract(condition.b, condition.a), 1)
         case tir.LE():
-            return [condition.b - condition.a]
+            return operators.subtract(condition.b, condition.a)
         case tir.GT():
-            return [condition.a - condition.b - 1]
+            return operators.subtract(operators.subtract(condition.a, condition.b), 1)
         case tir.GE():
-            return [condition.a - condition.b]
-        case tir.EQ():
-            return [condition.a - condition.b, condition.b - condition.a]
+            return operators.subtract(condition.a, condition.b)
         case _:
             return None
+
+
+def at_least_zero(condition: PrimExpr) -> list[PrimExpr] | None:
+    """What must be at least 0 for a comparison of integers to hold; None for other conditions."""
+    if isinstance(condition, tir.EQ):
+        return [condition.a - condition.b, condition.b - condition.a]
+    found = slack(condition)
+    return None if found is None else [found]
+
+
+def sign_change(start: PrimExpr, step: int) -> PrimExpr:
+    """The first `i` for which `start + step * i` has the sign of `step`: at least 0 if that grows, else below."""
+    if step > 0:
+        return operators.floordiv(operators.add(operators.subtract(0, start), step - 1), step)
+    return operators.add(operators.floordiv(start, -step), 1)
 
 
 def detect_clip_bound(expr: PrimExpr, var_list: Sequence[Var]) -> list[PrimExpr | None]:
