@@ -187,33 +187,25 @@ class Items:
             def item(start: Any, number: Any) -> Item:
                 return tuple(load(b, start + number * k.index(stride)) for b in self.buffers)
 
-            def from_begin(t: Any) -> Stmt:
-                low = load(self.counters, _LOW)
+            def taken(end: int, counter: Any, places: Any, into: Any) -> Stmt:
+                """Take the earlier (`end` 0) or later (1) of two items; their places in their runs add up to `places`."""
+                place = load(self.counters, counter)
 
                 def take(*parts: Any) -> Stmt:
                     one, other = parts[: self.ranked.parts], parts[self.ranked.parts :]
-                    is_right = stands_before(other, one)
-                    chosen = earlier_and_later(one, other)[0]
-                    step = k.select(is_right, k.index(0), k.index(1))
-                    return both(self._store(into + t, chosen), store(self.counters, [_LOW], low + step))
+                    crossed = stands_before(other, one)
+                    chosen = earlier_and_later(one, other)[end]
+                    stays, moves = k.index(0), k.index(1)
+                    left_over = place - k.select(crossed, moves, stays) if end else place + k.select(crossed, stays, moves)
+                    return both(self._store(into, chosen), store(self.counters, [counter], left_over))
 
-                return lets([("item", p) for p in (*item(left, low), *item(right, t - low))], take)
+                return lets([("item", p) for p in (*item(left, place), *item(right, places - place))], take)
 
-            def from_end(t: Any) -> Stmt:
-                high = load(self.counters, _HIGH)
-
-                def take(*parts: Any) -> Stmt:
-                    one, other = parts[: self.ranked.parts], parts[self.ranked.parts :]
-                    is_left = stands_before(other, one)
-                    chosen = earlier_and_later(one, other)[1]
-                    step = k.select(is_left, k.index(1), k.index(0))
-                    place = into + last + width - t
-                    return both(self._store(place, chosen), store(self.counters, [_HIGH], high - step))
-
-                return lets([("item", p) for p in (*item(left, high), *item(right, last + last - t - high))], take)
+            def taken_at_both_ends(t: Any) -> Stmt:
+                return both(taken(0, _LOW, t, into + t), taken(1, _HIGH, last + last - t, into + last + width - t))
 
             start = both(store(self.counters, [_LOW], k.index(0)), store(self.counters, [_HIGH], last))
-            return both(start, loop(width, lambda t: both(from_begin(t), from_end(t)), "t"))
+            return both(start, loop(width, taken_at_both_ends, "t"))
 
         return lets([("left", first), ("right", first + apart), ("into", into)], with_places)
 
