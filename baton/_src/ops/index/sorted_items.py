@@ -188,16 +188,16 @@ class Items:
                 return tuple(load(b, start + number * k.index(stride)) for b in self.buffers)
 
             def taken(end: int, counter: Any, places: Any, into: Any) -> Stmt:
-                """Take the earlier (`end` 0) or later (1) of two items; their places in their runs add up to `places`."""
+                """Take the earlier (`end` 0) or later (1) of two items; their places in the runs add up to `places`."""
                 place = load(self.counters, counter)
 
                 def take(*parts: Any) -> Stmt:
                     one, other = parts[: self.ranked.parts], parts[self.ranked.parts :]
                     crossed = stands_before(other, one)
                     chosen = earlier_and_later(one, other)[end]
-                    stays, moves = k.index(0), k.index(1)
-                    left_over = place - k.select(crossed, moves, stays) if end else place + k.select(crossed, stays, moves)
-                    return both(self._store(into, chosen), store(self.counters, [counter], left_over))
+                    stay, go = k.index(0), k.index(1)
+                    moved = place - k.select(crossed, go, stay) if end else place + k.select(crossed, stay, go)
+                    return both(self._store(into, chosen), store(self.counters, [counter], moved))
 
                 return lets([("item", p) for p in (*item(left, place), *item(right, places - place))], take)
 
