@@ -111,6 +111,17 @@ def test_flat_indices() -> None:
         assert known.value == expected
 
 
+def test_offsets_of_views_stay_where_they_are() -> None:
+    """Guards that memory used first through rows that a loop moves over mentions no variable of that loop later."""
+    whole, i, j = decl_buffer((3, 5), "float32", "A"), tir.Var("i", "int64"), tir.Var("j", "int64")
+    row = whole.with_fields(shape=(tir.IntImm("int64", 5),), elem_offset=tir.Mul(i, tir.IntImm("int64", 5)))
+    zero = tir.FloatImm("float32", 0.0)
+    first = st.For(i, 0, 3, st.ForKind.SERIAL, st.BufferStore(row, zero, (tir.IntImm("int64", 2),)))
+    second = st.For(j, 0, 3, st.ForKind.PARALLEL, st.BufferStore(whole, zero, (j, j)))
+    _, after = flatten_buffers(st.SeqStmt((first, second))).seq
+    assert i not in post_order(after)
+
+
 @pytest.mark.parametrize("extent", [1, 2, 3, 16, 17, 40, 48, 300])
 @pytest.mark.parametrize("target", [WIDE, NARROW])
 def test_vectors_cover_the_loop_exactly(extent: int, target: Target) -> None:

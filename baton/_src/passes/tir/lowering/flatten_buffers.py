@@ -30,7 +30,9 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
     def flattened(buffer: Buffer) -> Buffer:
         key = (buffer.data, buffer.dtype)
         if key not in flat:
-            flat[key] = flat_buffer(buffer)
+            moves = buffer.elem_offset is not None and not isinstance(buffer.elem_offset, tir.IntImm)
+            # A view's offset has variables of loops around the view, which mean nothing where the memory is used next.
+            flat[key] = flat_buffer(buffer.with_fields(elem_offset=None) if moves else buffer)
         return flat[key]
 
     def rule(node: Any) -> Any:
