@@ -60,8 +60,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   folder it leads to), sizes are checked before memory is allocated, and a damaged file is a diagnostic. So are
   functions that call one another until the graph has more than a million nodes. The text formats that `onnx.save`
   writes are read as well; the file ending tells the format (`.textproto`, `.onnxjson`, `.onnxtxt`).
-- Constant weights of 4 bits (`MatMulNBits`) stay so, if their blocks fill the inputs. What they meet stays float32,
-  also where `accuracy_level` would allow bytes. Weights of 2 and 8 bits are written out as float32.
+- Constant weights of 2, 4 and 8 bits (`MatMulNBits`) stay so. What they meet is rounded to bytes in each block if
+  `accuracy_level` is 4, as in onnxruntime, and stays float32 otherwise.
 - Strings (features and classes of scikit-learn's models) become numbers at the inputs of what `baton.compile` makes,
   and are strings again at its outputs; the program compares, looks up, counts and moves the numbers. Operators that
   look inside strings (StringNormalizer, StringSplit, RegexFullMatch, Tokenizer, casts from and to strings, ...) run in

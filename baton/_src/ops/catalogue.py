@@ -40,7 +40,7 @@ from baton._src.ops.index.tensor_indices import TENSOR_INDICES
 from baton._src.ops.index.topk import TOPK
 from baton._src.ops.index.unravel_index import UNRAVEL_INDEX
 from baton._src.ops.index.writing import WRITINGS
-from baton._src.ops.linalg.block_quantised_dense import BLOCK_QUANTISED_DENSE
+from baton._src.ops.linalg.block_quantised.dense import BLOCK_QUANTISED_DENSE
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
 from baton._src.ops.linalg.einsum import EINSUMS

@@ -4,14 +4,18 @@ are packed in a byte, the first in its lowest bits.
 
 from __future__ import annotations
 
+import numpy as np
+
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.microsoft.fused import derived
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.index import from_the_front
 from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
-from baton._src.ops.linalg.block_quantised_dense import PANEL, suits
+from baton._src.ops.linalg.block_quantised.dense import suits
+from baton._src.ops.linalg.block_quantised.weights import in_panels, packed
 from baton._src.values.dtype import INT32, DataType
+from baton._src.values.tensor import AnyArray
 
 UINT8, REAL = DataType("uint8"), DataType("float32")
 
@@ -70,38 +74,50 @@ def matmul_nbits(node: OnnxNode) -> Value:
     if node.attr("weight_prepacked", 0):
         node.fail("weights packed for one device are not supported")
     blocks = -(-inner // block)
+    given, groups, bias = node.optional(3), node.optional(4), node.optional(5)
+    constant = all(value is None or value.array is not None for value in (node[1], node[2], given))
+    if constant and groups is None and suits(block, bits) and node[0].shape is not None:
+        out = _dense(node, bits, block, (outer, blocks))
+        return out if bias is None else g.call("add", out, bias)
     scales = g.reshape(node[2], (outer, blocks))
-    zeros = zero_points(node, node.optional(3), (outer, blocks), bits)
-    groups, bias = node.optional(4), node.optional(5)
-    constant = all(value.array is not None for value in (node[1], node[2], zeros))
-    if bits == 4 and constant and groups is None and suits(block, inner) and node[0].shape is not None:
-        out = _dense(node, g.reshape(node[1], (outer, inner // 2)), scales, zeros, block)
+    zeros = zero_points(node, given, (outer, blocks), bits)
+    numbers = g.reshape(unpacked(node, node[1], bits), (outer, blocks * block))
+    if groups is not None:
+        weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
     else:
-        numbers = g.reshape(unpacked(node, node[1], bits), (outer, blocks * block))
-        if groups is not None:
-            weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
-        else:
-            weights = _front(node, in_blocks(node, numbers, scales, zeros, block), inner)
-        out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
+        weights = _front(node, in_blocks(node, numbers, scales, zeros, block), inner)
+    out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
     return out if bias is None else g.call("add", out, bias)
 
 
-def _dense(node: OnnxNode, numbers: Value, scales: Value, zeros: Value, block: int) -> Value:
-    """The product with constant weights of four bits, which stay what they are."""
+def _dense(node: OnnxNode, bits: int, block: int, dims: tuple[int, int]) -> Value:
+    """The product with constant weights of few bits, which stay what they are, in `dims` (units, blocks)."""
     g, x = node.graph, node[0]
-    units = int(node.needed("N"))
-    panels = -(-units // PANEL)
-
-    def packed(rows: Value) -> Value:
-        wide = g.call("nn.pad", rows, pad_width=(0, panels * PANEL - units, 0, 0), pad_value=0.0)
-        return g.transpose(g.reshape(wide, (panels, PANEL, -1)), (0, 2, 1))
-
-    real = g.cast(scales, REAL)
-    offsets = g.call("negative", g.call("multiply", g.cast(zeros, REAL), real))
+    units, blocks = dims
+    points = _numbers(node, 3, dims, bits) if node.optional(3) is not None else None
+    rounded = int(node.attr("accuracy_level", 0)) == 4 and (points is None or points.dtype == np.uint8)
+    operands = [
+        packed(_numbers(node, 1, (units, blocks * block), bits), bits),
+        in_panels(_numbers(node, 2, dims, bits)),
+    ]
+    operands += [] if points is None else [in_panels(points)]
     rows = g.reshape(g.cast(x, REAL), (-1, int(node.needed("K"))))
-    found = g.call("nn.block_quantised_dense", rows, packed(numbers), packed(real), packed(offsets), block=block)
+    options = {"block": block, "bits": bits, "rounded": rounded}
+    found = g.call("nn.block_quantised_dense", rows, *map(g.constant, operands), **options)
     assert x.shape is not None
     return g.cast(g.reshape(_front(node, found, units), (*x.shape[:-1], units)), x.dtype)
+
+
+def _numbers(node: OnnxNode, operand: int, dims: tuple[int, int], bits: int) -> AnyArray:
+    """A constant as a matrix of `dims`; bytes are taken apart into numbers, of which the last of a row may be none."""
+    found = np.asarray(node[operand].array)
+    if found.dtype == np.uint8:
+        places = np.arange(0, 8, bits, dtype="uint8")
+        found = (found[..., None] >> places & np.uint8((1 << bits) - 1)).reshape(-1)
+    rows, columns = dims
+    if found.size % rows or not columns <= found.size // rows < columns + 8 // bits:
+        node.fail(f"operand {operand} has {found.size} numbers, {rows} x {columns} are needed")
+    return found.reshape(rows, -1)[:, :columns]
 
 
 def _in_groups(node: OnnxNode, whole: Value, scales: Value, zeros: Value, groups: Value) -> Value:

@@ -1,0 +1,184 @@
+"""Weights of few bits meet data that are rounded to bytes, in dot products of bytes.
+
+    y[m, u] += scale[u, b] * step[m, b] * (sum over block b of number[m, k] * weight[u, k] - zero[u, b] * sum[m, b])
+
+A single row meets numbers as they are taken out of the words: it is as fast as these are read. For several rows, those
+of a part of a panel are written out as bytes, which stay in the first cache, before tiles of rows meet them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from baton._src.ops import kernel_words as k
+from baton._src.ops.linalg.block_quantised.weights import FLOAT, PANEL, Weights, lanes, over_panels, unit
+from baton._src.ops.loop_nests import both, lets, load, local, loop, store, when
+from baton._src.support.dataclass import dataclass
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import Ramp
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT32
+
+ROWS, WIDTH = 4, 32
+"""Rows and units of a tile."""
+PART = 256
+"""Inputs whose weights are written out together, unless a block is larger: 16 KB."""
+
+
+def rounded_kernel(numbers: Buffer, steps: Buffer, sums: Buffer, weights: Weights, y: Buffer) -> Stmt:
+    """The statement."""
+    layer = _Layer(numbers, steps, sums, weights, y)
+    rows = k.index(y.shape[0])
+
+    def panel(p: Any) -> Stmt:
+        alone = loop(rows, partial(layer.single, p), "m")  # an index that is known to be inside
+        return when(k.tir.EQ(rows, k.index(1)), alone, layer.several(p, rows))
+
+    return over_panels(weights.words.shape[0], rows * k.index(weights.blocks * weights.block), panel)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Rows and units of a panel, and the blocks whose contributions are added: the first one, and how many."""
+
+    panel: Any
+    row: Any
+    rows: int
+    unit: int
+    width: int
+    first: Any
+    blocks: int
+
+    def each(self, body: Callable[[Any, Any, Any], Stmt]) -> Stmt:
+        """body(row, unit, place in the tile), in vectors."""
+
+        def of_row(r: int) -> Stmt:
+            return lanes(self.width, lambda u: body(self.row + k.index(r), u, self.place(r, u)), self.unit)
+
+        return both(*map(of_row, range(self.rows)))
+
+    def place(self, r: int, u: Any) -> Any:
+        return k.index(r * self.width - self.unit) + u
+
+
+@dataclass(frozen=True)
+class _Layer:
+    numbers: Buffer
+    steps: Buffer
+    sums: Buffer
+    weights: Weights
+    y: Buffer
+
+    def single(self, p: Any, m: Any) -> Stmt:
+        """A row of data."""
+        w = self.weights
+
+        def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
+            return w.bytes_of(load(w.words, p, b * k.index(w.words_in_block) + n, u), place)
+
+        return self.tile(_Tile(p, m, 1, 0, PANEL, k.index(0), w.blocks), bytes_at, k.const(0, FLOAT))
+
+    def several(self, p: Any, rows: Any) -> Stmt:
+        """Part by part."""
+        w = self.weights
+        count = max(1, min(w.blocks, PART // w.block))
+        whole, rest = divmod(w.blocks, count)
+        clear = loop(rows, lambda m: lanes(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
+
+        def parts(plain: Buffer) -> Stmt:
+            found = [clear, loop(whole, lambda n: self.part(p, rows, plain, n * k.index(count), count), "part")]
+            return both(*found, *([self.part(p, rows, plain, k.index(whole * count), rest)] if rest else []))
+
+        return local("plain", (count * w.block // 4 * PANEL,), INT32, parts)
+
+    def part(self, p: Any, rows: Any, plain: Buffer, first: Any, blocks: int) -> Stmt:
+        """What some blocks contribute to all rows."""
+        w = self.weights
+        places = 8 // w.bits
+
+        def word_at(n: Any, place: int, u: Any) -> Any:
+            return (n * k.index(places) + k.index(place)) * k.index(PANEL) + u
+
+        def write(n: Any) -> Stmt:
+            def of_unit(u: Any) -> Stmt:
+                word = load(w.words, p, first * k.index(w.words_in_block) + n, u)
+                return both(*(store(plain, (word_at(n, i, u),), w.bytes_of(word, i)) for i in range(places)))
+
+            return lanes(PANEL, of_unit)
+
+        def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
+            return load(plain, word_at((b - first) * k.index(w.words_in_block) + n, place, u))
+
+        def tiles(m: Any, count: int) -> Stmt:
+            each = (_Tile(p, m, count, u, WIDTH, first, blocks) for u in range(0, PANEL, WIDTH))
+            return both(*(self.tile(tile, bytes_at) for tile in each))
+
+        done = rows // k.index(ROWS) * k.index(ROWS)
+        many = loop(rows // k.index(ROWS), lambda n: tiles(n * k.index(ROWS), ROWS), "tile")
+        return both(loop(w.words_in_block * blocks, write, "word"), many, self.rest(rows - done, done, tiles))
+
+    def rest(self, rows: Any, done: Any, tiles: Callable[[Any, int], Stmt]) -> Stmt:
+        """The rows that fill no tile."""
+        return loop(rows, lambda n: tiles(done + n, 1), "rest")
+
+    def tile(self, tile: _Tile, bytes_at: Callable[..., Any], start: Any = None) -> Stmt:
+        """Add to `start`, or to what is in the result, what blocks contribute."""
+        size = (tile.rows * tile.width,)
+
+        def begin(total: Buffer) -> Stmt:
+            def read(m: Any, u: Any, at: Any) -> Stmt:
+                return store(total, (at,), load(self.y, m, unit(tile.panel, u)) if start is None else start)
+
+            return tile.each(read)
+
+        def end(total: Buffer) -> Stmt:
+            return tile.each(lambda m, u, at: store(self.y, (m, unit(tile.panel, u)), load(total, at)))
+
+        def with_total(total: Buffer) -> Stmt:
+            def with_dots(dots: Buffer) -> Stmt:
+                return loop(tile.blocks, lambda n: self.block(tile, tile.first + n, bytes_at, total, dots), "block")
+
+            return both(begin(total), local("dots", size, INT32, with_dots), end(total))
+
+        return local("total", size, FLOAT, with_total)
+
+    def block(self, tile: _Tile, b: Any, bytes_at: Callable[..., Any], total: Buffer, dots: Buffer) -> Stmt:
+        """The dots of a block, and what they are worth."""
+        w = self.weights
+
+        def begin(m: Any, u: Any, at: Any) -> Stmt:
+            return store(dots, (at,), k.const(0, INT32) - load(self.sums, m, b) * w.zero(INT32, tile.panel, b, u))
+
+        def end(m: Any, u: Any, at: Any) -> Stmt:
+            worth = w.scale(tile.panel, b, u) * load(self.steps, m, b)
+            return store(total, (at,), load(total, at) + k.cast(FLOAT, load(dots, at)) * worth)
+
+        word = partial(self.word, tile, b, bytes_at, dots)
+        return both(tile.each(begin), loop(w.words_in_block, word, "word"), tile.each(end))
+
+    def word(self, tile: _Tile, b: Any, bytes_at: Callable[..., Any], dots: Buffer, n: Any) -> Stmt:
+        """What a word of each unit adds to the dots of each row."""
+        w, places = self.weights, 8 // self.weights.bits
+
+        def data(r: int, place: int) -> Any:
+            at = b * k.index(w.block) + n * k.index(w.in_word) + k.index(4 * place)
+            run = load(self.numbers, tile.row + k.index(r), Ramp(at, k.index(1), 4))
+            return k.tir.Call(INT32, k.intrinsic("reinterpret"), (run,))
+
+        def at_place(place: int) -> Stmt:
+            def with_data(*xs: Any) -> Stmt:
+                def dot(u: Any, w: Any, r: int) -> Stmt:
+                    at = tile.place(r, u)
+                    return store(dots, (at,), k.call("dot_u8s8", load(dots, at), w, xs[r]))
+
+                def of_unit(u: Any) -> Stmt:
+                    rows = range(tile.rows)
+                    return lets((("w", bytes_at(b, n, place, u)),), lambda w: both(*(dot(u, w, r) for r in rows)))
+
+                return lanes(tile.width, of_unit, tile.unit)
+
+            return lets([(f"x{r}", data(r, place)) for r in range(tile.rows)], with_data)
+
+        return both(*map(at_place, range(places)))
