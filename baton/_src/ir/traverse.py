@@ -238,15 +238,15 @@ def _keep_binders(old: Any, new: Any) -> Any:
     return old if old.is_variable and not new.is_variable else new
 
 
-def rewrite(root: Any, rule: Rule, *, notes: bool = False) -> Any:
+def rewrite(root: Any, rule: Rule, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> Any:
     """Rewrite bottom-up: `rule` sees each node of the DAG once, with its children rewritten, and returns a replacement
     or None to keep it. What does not change stays the same object.
 
     `root` may be a node or a tuple, list or dict of nodes. A rewritten node keeps its notes (span, type, struct info);
-    a rule that changes types must refresh them.
+    a rule that changes types must refresh them. The rule sees but what `below(node)` gives of a node's children.
     """
     changed: dict[Any, Any] = {}
-    for item in post_order(root, notes=notes):
+    for item in post_order(root, notes=notes, below=below):
         rebuilt = rebuild(item, changed, notes=notes) if changed else item
         result = rule(rebuilt)
         if result is None:

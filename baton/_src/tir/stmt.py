@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
@@ -339,6 +340,28 @@ class BlockRealize(Stmt):
     def __post_init__(self) -> None:
         init_field(self, "iter_values", tuple(literal(v) for v in self.iter_values))
         init_field(self, "predicate", literal(self.predicate, BOOL))
+
+
+_INSIDE: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
+    SeqStmt: lambda s: s.seq,
+    Evaluate: lambda s: (),
+    BufferStore: lambda s: (),
+    IfThenElse: lambda s: (s.then_case,) if s.else_case is None else (s.then_case, s.else_case),
+    Block: lambda s: (s.body,) if s.init is None else (s.init, s.body),
+    BlockRealize: lambda s: (s.block,),
+}
+"""The parts of the statements that have others than a body."""
+
+
+def inner_statements(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly in a statement, in order."""
+    found = _INSIDE.get(type(stmt))
+    return (stmt.body,) if found is None else found(stmt)  # type: ignore[attr-defined]
+
+
+def statements(root: Stmt) -> list[Any]:
+    """A statement and all in it, inner ones first: `post_order` without the expressions, which are most of a kernel."""
+    return post_order(root, below=inner_statements)
 
 
 def stmt_seq(*args: Any) -> Stmt:

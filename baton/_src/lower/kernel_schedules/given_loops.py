@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.traverse import children, rewrite
+from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.allocation_places import PlanAndUpdateBufferAllocationLocation
 from baton._src.passes.tir.block_steps import ConvertBlocksToOpaque, LowerInitBlock
 from baton._src.passes.tir.buffer_compaction import CompactBufferAllocation
@@ -60,7 +60,7 @@ def _with_beginnings(body: st.Stmt) -> st.Stmt:
                 around = (*around, *(axis.var for axis in stmt.iter_vars))
             case _:
                 pass
-        pending += [(part, around) for part in children(stmt) if isinstance(part, st.Stmt)]
+        pending += [(part, around) for part in st.inner_statements(stmt)]
     empty = empty_reductions(body)
 
     def rule(node: Any) -> Any:

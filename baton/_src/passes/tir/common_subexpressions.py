@@ -81,8 +81,7 @@ class _Sharing:
             self.depth.append(0 if above < 0 else self.depth[above] + 1)
             for expr in _computed_by(statement):
                 self._count(expr, own)
-            below = [c for c in children(statement) if isinstance(c, st.Stmt)]
-            stack += [(c, own) for c in reversed(below)]
+            stack += [(c, own) for c in reversed(st.inner_statements(statement))]
 
     def _count(self, expr: PrimExpr, place: int) -> None:
         """Count the statement as a user of the largest values in the expression; their operands follow later."""

@@ -58,7 +58,7 @@ def verify_ssa(func: PrimFunc) -> bool:
         if not seen.isdisjoint(defined):
             return False
         seen.update(defined)
-        stack += [c for c in children(node) if isinstance(c, st.Stmt)]
+        stack += st.inner_statements(node)
     return True
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import children, post_order, substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -48,8 +48,7 @@ def _given_as_compact(body: st.Stmt) -> set[PrimExpr]:
 
 
 def _blocks(body: st.Stmt) -> list[st.Block]:
-    order = post_order(body, below=lambda n: [part for part in children(n) if isinstance(part, st.Stmt)])
-    return [n for n in order if isinstance(n, st.Block)]
+    return [n for n in st.statements(body) if isinstance(n, st.Block)]
 
 
 def _entries(block: st.Block) -> Iterator[tuple[Buffer, int, int, int]]:

@@ -92,7 +92,7 @@ def _options_of_loops(body: st.Stmt, options: UnrollOptions) -> dict[st.For, Unr
             for key, value in node.annotations.items():
                 known = known.under(key, value)
             found[node] = known
-        pending += [(part, known) for part in children(node) if isinstance(part, st.Stmt)]
+        pending += [(part, known) for part in st.inner_statements(node)]
     return found
 
 

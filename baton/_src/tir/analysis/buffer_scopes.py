@@ -88,7 +88,7 @@ def _parts(body: st.Stmt) -> list[tuple[st.Stmt, st.Stmt]]:
     """The parts of the first sequence in `body`, each with what is around it, and each with all that runs before it."""
     if isinstance(body, st.SeqStmt):
         return [(part, st.SeqStmt(body.seq[: n + 1])) for n, part in enumerate(body.seq)]
-    inside = [part for part in children(body) if isinstance(part, st.Stmt)]
+    inside = st.inner_statements(body)
     if len(inside) != 1:
         return [(body, body)]
     (only,) = inside
@@ -172,7 +172,7 @@ def accesses(body: st.Stmt, memory: Mapping[tir.Var, Buffer]) -> dict[tir.Var, A
             place = place.inside(stmt)
         elif isinstance(stmt, st.IfThenElse):
             place = place.under(stmt.condition)
-        pending += [(part, place) for part in reversed(children(stmt)) if isinstance(part, st.Stmt)]
+        pending += [(part, place) for part in reversed(st.inner_statements(stmt))]
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import children, substitute
+from baton._src.ir.traverse import substitute
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
@@ -53,7 +53,7 @@ def certain_stores(body: st.Stmt, buffer: Buffer) -> list[Box]:
                 continue  # perhaps
             case _:
                 pass
-        pending += [(part, around) for part in children(stmt) if isinstance(part, st.Stmt)]
+        pending += [(part, around) for part in st.inner_statements(stmt)]
     return found
 
 

@@ -135,7 +135,7 @@ def _inside(stmt: st.Stmt, path: Path) -> Iterator[tuple[st.Stmt, Path]]:
         case st.BlockRealize():
             yield from _block(stmt, path)
         case _:
-            yield from ((c, path) for c in children(stmt) if isinstance(c, st.Stmt))
+            yield from ((c, path) for c in st.inner_statements(stmt))
 
 
 def _block(realize: st.BlockRealize, path: Path) -> Iterator[tuple[st.Stmt, Path]]:

@@ -74,7 +74,7 @@ def loop_accesses(loop: st.For) -> Iterator[Access]:
             pending += [(stmt.else_case, place)] if stmt.else_case is not None else []
             pending.append((stmt.then_case, place.under(substitute(stmt.condition, values))))
         elif not is_opaque:
-            pending += [(part, place) for part in reversed(children(stmt)) if isinstance(part, st.Stmt)]
+            pending += [(part, place) for part in reversed(st.inner_statements(stmt))]
 
 
 def _is_opaque(block: st.Block) -> bool:

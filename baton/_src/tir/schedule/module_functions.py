@@ -112,5 +112,5 @@ def with_unique_names(body: st.Stmt) -> st.Stmt:
         taken.add(name)
         return None if name == node.name_hint else node.with_fields(name_hint=name)
 
-    found: st.Stmt = rewrite(body, rule)
+    found: st.Stmt = rewrite(body, rule, below=st.inner_statements)
     return found

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
@@ -95,7 +94,7 @@ class Schedule(
             return node.name_hint in blocks if isinstance(node, st.Block) else getattr(node, "loop_var", None) in loops
 
         func, name = self.func, self._name
-        marked = [node for node in post_order(func.body) if isinstance(node, st.Block | st.For) and is_given(node)]
+        marked = [node for node in st.statements(func.body) if isinstance(node, st.Block | st.For) and is_given(node)]
         if marked:
             error.program = lambda: f"{primitive} was refused in\n\n{marked_script(func, name, marked)}"
 

@@ -10,7 +10,6 @@ from enum import IntFlag
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.conditions.block_scope import BlockScope, block_scope
@@ -56,7 +55,7 @@ class ScheduleState:
         if not isinstance(stmt, st.Block | st.For):
             raise refuse(f"references are to blocks and loops, not to a {type(stmt).__name__}")
         kernels = (f for f in self.mod.functions.values() if isinstance(f, PrimFunc))
-        around = next((f.body for f in kernels if stmt in post_order(f.body)), None)
+        around = next((f.body for f in kernels if stmt in st.statements(f.body)), None)
         if around is None:
             return None
         found: StmtSRef | None = None

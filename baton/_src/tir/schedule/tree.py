@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.global_names import free_name
-from baton._src.ir.traverse import children, post_order, rewrite, substitute
+from baton._src.ir.traverse import rewrite, substitute
 from baton._src.support.diagnostics import Diagnostic, ScheduleError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -31,7 +31,7 @@ def refuse(message: str, help: str | None = None) -> ScheduleError:
 
 def realizes(root: st.Stmt) -> list[st.BlockRealize]:
     """Every block's realisation, inner ones first."""
-    return [n for n in post_order(root) if isinstance(n, st.BlockRealize)]
+    return [n for n in st.statements(root) if isinstance(n, st.BlockRealize)]
 
 
 def blocks_directly_in(top: st.Block | st.For) -> list[st.BlockRealize]:
@@ -60,7 +60,7 @@ def unused_name(root: st.Stmt, label: str) -> str:
     """A name for a new block: `label`, numbered if a block is called so. Handles are names: those given out stay with
     their blocks.
     """
-    return free_name(label, {n.name_hint for n in post_order(root) if isinstance(n, st.Block)}, "_")
+    return free_name(label, {n.name_hint for n in st.statements(root) if isinstance(n, st.Block)}, "_")
 
 
 def computes(block: st.Block) -> bool:
@@ -68,7 +68,7 @@ def computes(block: st.Block) -> bool:
     them. (With views it uses what these show, of which the others inside know the views only.)
     """
     is_own = bool(block.iter_vars or block.match_buffers)
-    return is_own or not any(isinstance(n, st.Block) for n in post_order(block.body))
+    return is_own or not any(isinstance(n, st.Block) for n in st.statements(block.body))
 
 
 def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
@@ -82,7 +82,7 @@ def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.B
 
 def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
     """The loop over `var`."""
-    for item in post_order(root):
+    for item in st.statements(root):
         if isinstance(item, st.For) and item.loop_var is var:
             return item
     raise refuse(
@@ -109,7 +109,7 @@ def path_to(root: st.Stmt, target: st.Stmt) -> list[st.Stmt]:
         if item is target:
             return path
         stack.append((item, True))
-        stack += [(c, False) for c in reversed(children(item)) if isinstance(c, st.Stmt)]
+        stack += [(c, False) for c in reversed(st.inner_statements(item))]
     raise refuse("the statement is not part of the function")
 
 
@@ -124,7 +124,7 @@ def replace(root: st.Stmt, changes: Mapping[st.Stmt, st.Stmt]) -> st.Stmt:
         return found
 
     changed.update(changes)
-    found: st.Stmt = rewrite(root, rule)
+    found: st.Stmt = rewrite(root, rule, below=st.inner_statements)
     return found
 
 
@@ -135,7 +135,7 @@ def enclosing_block(path: Sequence[st.Stmt]) -> int:
 
 def fresh_loop_variables(root: st.Stmt) -> dict[Any, Any]:
     """New variables for the loops in `root`, and for the threads that run them: what a copy of it is substituted by."""
-    loops = [n for n in post_order(root) if isinstance(n, st.For)]
+    loops = [n for n in st.statements(root) if isinstance(n, st.For)]
     variables = [loop.loop_var for loop in loops]
     variables += [loop.thread_binding.var for loop in loops if loop.thread_binding is not None]
     return {var: var.copy() for var in variables}
@@ -223,7 +223,7 @@ def _unwrapped(stmt: st.Stmt, more: Callable[[st.Block], list[st.Stmt]]) -> st.S
         values = {iv.var: v for iv, v in zip(block.iter_vars, node.iter_values)}
         return substitute(st.stmt_seq(body, *more(block)), values)
 
-    found: st.Stmt = rewrite(stmt, rule)
+    found: st.Stmt = rewrite(stmt, rule, below=st.inner_statements)
     return found
 
 
@@ -238,7 +238,7 @@ def replace_buffer(root: Any, old: Buffer, new: Buffer) -> Any:
         changes[old.data] = new.data
     if old.scope() != new.scope():
         shown = {old}
-        for block in reversed([n for n in post_order(root) if isinstance(n, st.Block)]):
+        for block in reversed([n for n in st.statements(root) if isinstance(n, st.Block)]):
             for view in [v.buffer for v in block.match_buffers if v.source.buffer in shown]:
                 shown.add(view)
                 changes[view.data] = tir.Var(

@@ -65,7 +65,7 @@ def require_own_accesses(root: st.Stmt, buffer: Buffer) -> None:
     """
     if buffer.data in pointer_arguments(root):
         raise refuse(f"the pointer of {buffer.name} is used, which has to stay in memory")
-    for view in [v for n in post_order(root) if isinstance(n, st.Block) for v in n.match_buffers]:
+    for view in [v for n in st.statements(root) if isinstance(n, st.Block) for v in n.match_buffers]:
         if buffer in (view.buffer, view.source.buffer):
             raise refuse(f"{view.buffer.name} is a view of {view.source.buffer.name}, which has to stay in memory")
 
@@ -74,9 +74,9 @@ def require_one_name(root: st.Stmt) -> None:
     """Refuse a program in which blocks in a block with views change memory that has two names there: which of them
     depend on which is told by the names.
     """
-    blocks = [n for n in post_order(root) if isinstance(n, st.Block)]
+    blocks = [n for n in st.statements(root) if isinstance(n, st.Block)]
     for block in blocks:
-        if block.match_buffers and any(isinstance(n, st.Block) for n in post_order(block.body)):
+        if block.match_buffers and any(isinstance(n, st.Block) for n in st.statements(block.body)):
             _require_one_name_in(block)
 
 

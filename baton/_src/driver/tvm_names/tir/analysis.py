@@ -199,7 +199,7 @@ def find_anchor_block(mod: IRModule) -> st.Block | None:
             if isinstance(node, st.Block) and node.init is not None:
                 work = times * max(_flops(node.body), 1.0)
                 best = (work, node) if best is None or work > best[0] else best
-            loops += [(c, times) for c in children(node) if isinstance(c, st.Stmt)]
+            loops += [(c, times) for c in st.inner_statements(node)]
     return None if best is None else best[1]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import children, post_order, rewrite
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, parallel_rows, product, sequence
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Opaque, buffers_used, is_plain
@@ -127,7 +127,7 @@ def _work(stmt: st.Stmt) -> PrimExpr:
             size = as_int64(item.extent) if isinstance(item, st.For) and known else i64(UNKNOWN)
             pending.append((item.body, (*extents, size)))
         else:
-            pending += [(part, extents) for part in children(item) if isinstance(part, st.Stmt)]
+            pending += [(part, extents) for part in st.inner_statements(item)]
     return total
 
 

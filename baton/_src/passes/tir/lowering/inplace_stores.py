@@ -58,5 +58,5 @@ def _stores_once(statement: st.Stmt, target: tir.Var) -> bool:
             if next(conflicts(stmt, loops, {target}), None) is not None:
                 return False
             loops = {**loops, stmt.loop_var: Range(stmt.min, stmt.extent)}
-        pending += [(part, loops) for part in children(stmt) if isinstance(part, st.Stmt)]
+        pending += [(part, loops) for part in st.inner_statements(stmt)]
     return True

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import Range
-from baton._src.ir.traverse import children, rewrite
+from baton._src.ir.traverse import rewrite
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.buffer_scopes import accesses
@@ -64,5 +64,5 @@ def _suspects(body: st.Stmt) -> dict[Buffer, st.For]:
             continue
         if isinstance(stmt, st.For):
             loops = {**loops, stmt.loop_var: Range(stmt.min, stmt.extent)}
-        pending += [(part, allocated, loops) for part in children(stmt) if isinstance(part, st.Stmt)]
+        pending += [(part, allocated, loops) for part in st.inner_statements(stmt)]
     return found

@@ -34,7 +34,7 @@ def require_filled(
     require_unconditional(realize)
     block = realize.block
     body = through_views(block.body, block.match_buffers)
-    stores = [n.indices for n in post_order(body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
+    stores = [n.indices for n in st.statements(body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
     one = bool(stores) and all(same_values(indices, stores[0]) for indices in stores)
     at = _at_axes(stores[0], box, block) if one else None
     if at is None or buffer in by_pointer(block) or not _always_stores(body, buffer):

@@ -38,9 +38,7 @@ def require_independent(loop: st.For, root: st.Stmt) -> None:
 
 def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
     """Refuse a loop that axes of other kinds go along."""
-    for item in post_order(loop.body):
-        if not isinstance(item, st.BlockRealize):
-            continue
+    for item in realizes(loop.body):
         for axis, value in zip(item.block.iter_vars, item.iter_values):
             if axis.iter_type not in kinds and any(n is loop.loop_var for n in post_order(value)):
                 carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
@@ -144,11 +142,10 @@ def _runs_once(loop: st.For) -> bool:
 
 def _carried_in_order(loop: st.For, body: st.Stmt) -> str | None:
     """The block that has an axis along the loop which is neither data-parallel nor reduced."""
-    for item in post_order(body):
-        if isinstance(item, st.BlockRealize):
-            for axis, value in zip(item.block.iter_vars, item.iter_values):
-                if axis.iter_type not in ("spatial", "reduce") and loop.loop_var in post_order(value):
-                    return item.block.name_hint
+    for item in realizes(body):
+        for axis, value in zip(item.block.iter_vars, item.iter_values):
+            if axis.iter_type not in ("spatial", "reduce") and loop.loop_var in post_order(value):
+                return item.block.name_hint
     return None
 
 
@@ -172,7 +169,7 @@ def _require_elements_apart(loop: st.For, root: st.Stmt) -> None:
 
 def _is_filled_inside(buffer: Buffer, loop: st.For, root: st.Stmt) -> bool:
     """Whether the function allocates the buffer, and all uses of it are in the loop, a store first."""
-    if not any(buffer in n.alloc_buffers for n in post_order(root) if isinstance(n, st.Block)):
+    if not any(buffer in n.alloc_buffers for n in st.statements(root) if isinstance(n, st.Block)):
         return False
     uses = accesses(root, {})[buffer.data]
     return loop in uses.scopes and uses.is_stored

@@ -63,7 +63,7 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
 
 def _require_no_result(root: st.Stmt, name: str, written: set[Buffer]) -> None:
     """Refuse what others than its readers need: memory that the function does not allocate, under any name."""
-    blocks = [n for n in reversed(post_order(root)) if isinstance(n, st.Block)]
+    blocks = [n for n in reversed(st.statements(root)) if isinstance(n, st.Block)]
     own = {b for block in blocks for b in block.alloc_buffers}
     for view in (view for block in blocks for view in block.match_buffers):  # those of outer blocks first
         own |= {view.buffer} if view.source.buffer in own else set()

@@ -86,7 +86,7 @@ def with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range
 
     Loops of one iteration stay in the sums if `keep_units`: other primitives look for them there.
     """
-    ranges = {n.loop_var: Range(n.min, n.extent) for n in post_order(root) if isinstance(n, st.For)} | made
+    ranges = {n.loop_var: Range(n.min, n.extent) for n in st.statements(root) if isinstance(n, st.For)} | made
 
     def rule(node: Any) -> Any:
         if not isinstance(node, st.BlockRealize) or not node.iter_values:
@@ -102,7 +102,7 @@ def with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range
             analyzer.bind(var, known)
         return node.with_fields(iter_values=tuple(analyzer.simplify(value) for value in node.iter_values))
 
-    found: st.Stmt = rewrite(body, rule)
+    found: st.Stmt = rewrite(body, rule, below=st.inner_statements)
     return found
 
 

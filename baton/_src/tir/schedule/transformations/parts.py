@@ -167,7 +167,7 @@ def _defined_by_views(block: st.Block, root: st.Stmt) -> list[tir.Var]:
     found = [part for part in open_parts if isinstance(part, tir.Var)]
     if not found:
         return []
-    is_original = {n for n in post_order(root) if isinstance(n, st.Block) and buffers == _views(n)}
+    is_original = {n for n in st.statements(root) if isinstance(n, st.Block) and buffers == _views(n)}
     elsewhere = set(post_order(root, below=lambda n: () if n in is_original else children(n)))
     return [var for var in found if var not in elsewhere]
 

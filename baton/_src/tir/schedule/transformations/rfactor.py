@@ -92,7 +92,7 @@ def _require_alone(path: list[st.Stmt], name: str) -> None:
 def find_scope(root: st.Stmt, block: st.Block) -> st.Block:
     """The block of that name, after its body changed."""
     if not block.name_hint:
-        return next(n for n in reversed(post_order(root)) if isinstance(n, st.Block))
+        return next(n for n in reversed(st.statements(root)) if isinstance(n, st.Block))
     return find_block(root, block.name_hint).block
 
 

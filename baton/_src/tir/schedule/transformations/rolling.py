@@ -169,7 +169,7 @@ def _made_once(
 
     Along other axes than the one that is folded, whose elements are all kept, windows of other loops overlap, too.
     """
-    stores = [n for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
+    stores = [n for n in st.statements(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
     values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values)}
     places = {tuple(simplify(substitute(i, values)) for i in store.indices) for store in stores}
     if len(places) != 1:

@@ -48,14 +48,14 @@ def is_read(sch: Schedule, block: BlockRV) -> bool:
     """Whether another block reads what the block writes."""
     node = sch.get(block)
     written = {region.buffer for region in node.writes}
-    others = (n for n in post_order(sch.func.body) if isinstance(n, st.Block) and n is not node)
+    others = (n for n in st.statements(sch.func.body) if isinstance(n, st.Block) and n is not node)
     return any(region.buffer in written for other in others for region in other.reads)
 
 
 def loop_kind(loop: st.For) -> str:
     """`S` for a loop that only spatial axes of blocks below depend on, `R` for one of reductions, `O` for others."""
     kinds: set[str] = set()
-    for realize in (n for n in post_order(loop.body) if isinstance(n, st.BlockRealize)):
+    for realize in (n for n in st.statements(loop.body) if isinstance(n, st.BlockRealize)):
         for axis, value in zip(realize.block.iter_vars, realize.iter_values):
             if loop.loop_var in post_order(value):
                 kinds.add(axis.iter_type)

@@ -9,7 +9,6 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.block_facts import (
     tried,
 )
 from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Postproc
-from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
@@ -22,7 +21,7 @@ class DisallowDynamicLoop(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         kernels = [f for f in sch.mod.functions.values() if isinstance(f, PrimFunc)]
-        loops = (n for f in kernels for n in post_order(f.body) if isinstance(n, st.For))
+        loops = (n for f in kernels for n in st.statements(f.body) if isinstance(n, st.For))
         return all(isinstance(loop.extent, tir.IntImm) for loop in loops)
 
 
@@ -30,7 +29,7 @@ class RewriteReductionBlock(Postproc):
     """Reductions begin in blocks of their own, before the outermost loop that reduces."""
 
     def apply(self, sch: Schedule) -> bool:
-        blocks = [n.name_hint for n in post_order(sch.func.body) if isinstance(n, st.Block) and n.init is not None]
+        blocks = [n.name_hint for n in st.statements(sch.func.body) if isinstance(n, st.Block) and n.init is not None]
         for name in blocks:
             block = sch.get_block(name)
             reducing = [loop_kind(loop) != "S" for loop in loops_around(sch, block)]

@@ -11,7 +11,6 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Mutato
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.tir import stmt as st
 from baton._src.tir.schedule.handles import BlockRV
@@ -160,7 +159,7 @@ class PostOrderApply(_SpaceOfParts):
 
     def _blocks(self, schedule: Schedule) -> list[BlockRV]:
         """The blocks to visit, the last one first."""
-        nodes = [node for node in post_order(only_kernel(schedule.mod).body) if isinstance(node, st.Block)]
+        nodes = [node for node in st.statements(only_kernel(schedule.mod).body) if isinstance(node, st.Block)]
         kept = [node for node in nodes if self.f_block_filter is None or self.f_block_filter(node)]
         return [schedule.get_block(node.name_hint) for node in reversed(kept)]
 
@@ -179,7 +178,7 @@ def _applied(rule: ScheduleRule, schedule: Schedule, blocks: Sequence[BlockRV]) 
 
 
 def _has(schedule: Schedule, block: BlockRV) -> bool:
-    names = (node.name_hint for node in post_order(schedule.func.body) if isinstance(node, st.Block))
+    names = (node.name_hint for node in st.statements(schedule.func.body) if isinstance(node, st.Block))
     return block.name in names
 
 
