@@ -311,3 +311,17 @@ LANES = tir.Broadcast(literal(4), 4)
 def test_operations_come_together(expr: Any, expected: str) -> None:
     """Guards vectors of integers, quotients toward zero, extrema and bounds that exclude each other."""
     assert node_text(Analyzer().simplify(expr)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (tir.Max(tir.FloorDiv(literal(4), literal(0)), literal(8)), "8"),
+        (tir.GE(tir.FloorDiv(literal(4), literal(0)), literal(1)), "T.bool(False)"),
+        (tir.Min(tir.FloorMod(K, literal(0)), literal(1)), "k % 0"),
+        (tir.Add(tir.Mod(K, literal(0)), K), "k + T.truncmod(k, 0)"),
+    ],
+)
+def test_what_is_divided_by_zero_is_zero(expr: Any, expected: str) -> None:
+    """Found by random kernels: 4 // 0 was proved to be 8 or more, by laws of divisors that are not 0."""
+    assert node_text(Analyzer().simplify(expr)) == expected

@@ -84,6 +84,8 @@ def _by_kind(ctx: Context, atom: Atom, depth: int) -> Interval:
             is_number = len(atom.args[1]) == 1 and number > 0
             rule = _truncated_quotient if atom.kind == "tdiv" else _truncated_remainder
             return rule(bound(ctx, atom.args[0], depth), number) if is_number else EVERYTHING
+        case "by_zero":
+            return 0, 0
         case "min":
             parts = [bound(ctx, a, depth) for a in atom.args]
             return min(p[0] for p in parts), min(p[1] for p in parts)

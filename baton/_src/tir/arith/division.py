@@ -24,7 +24,7 @@ def floor_div(ctx: Context, numerator: Poly, divisor: Poly, dtype: DataType = IN
     """numerator // divisor"""
     number = p.as_constant(divisor)
     if number == 0:
-        return _atom(ctx, "div", numerator, divisor, dtype)
+        return _by_zero(ctx, FloorDiv, numerator, dtype)
     if number is not None:
         return _div_constant(ctx, p.scale(numerator, -1) if number < 0 else numerator, abs(number), dtype)
     numerator, divisor, _ = _cancel(numerator, divisor)
@@ -42,7 +42,7 @@ def floor_mod(ctx: Context, numerator: Poly, divisor: Poly, dtype: DataType = IN
     """numerator % divisor (the sign of the divisor)"""
     number = p.as_constant(divisor)
     if number == 0:
-        return _atom(ctx, "mod", numerator, divisor, dtype)
+        return _by_zero(ctx, FloorMod, numerator, dtype)
     if number is not None:
         if number < 0:
             return p.scale(_mod_constant(ctx, p.scale(numerator, -1), -number, dtype), -1)
@@ -186,11 +186,18 @@ def _coarse_part(ctx: Context, rest: Poly, divisor: int) -> tuple[Poly, Poly, in
 def _atom(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataType) -> Poly:
     def make() -> PrimExpr:
         a, b = ctx.atoms.emit(numerator, dtype), ctx.atoms.emit(divisor, dtype)
-        if operators.is_const(b, 0):
-            return FloorDiv(a, b) if kind == "div" else FloorMod(a, b)
         return operators.floordiv(a, b) if kind == "div" else operators.floormod(a, b)
 
     return p.atom(ctx.atoms.intern((kind, p.key(numerator), p.key(divisor)), kind, (numerator, divisor), dtype, make))
+
+
+def _by_zero(ctx: Context, node: type[FloorDiv | FloorMod | Div | Mod], numerator: Poly, dtype: DataType) -> Poly:
+    """A quotient or remainder that kernels take for 0 and shapes refuse: it stays, and no law of division holds."""
+
+    def make() -> PrimExpr:
+        return node(ctx.atoms.emit(numerator, dtype), operators.const(0, dtype))
+
+    return p.atom(ctx.atoms.intern(("by_zero", node, p.key(numerator)), "by_zero", (numerator,), dtype, make))
 
 
 def only_atom(poly: Poly) -> int | None:
@@ -204,6 +211,8 @@ def only_atom(poly: Poly) -> int | None:
 def truncated(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataType) -> Poly:
     """The quotient ("tdiv") toward zero, or what it leaves ("tmod")."""
     number = p.as_constant(divisor)
+    if number == 0:
+        return _by_zero(ctx, Div if kind == "tdiv" else Mod, numerator, dtype)
     if number and all(coefficient % number == 0 for coefficient in numerator.values()):
         return p.divide_exactly(numerator, number) if kind == "tdiv" else {}
     inner = only_atom(numerator) if kind == "tdiv" and number else None
