@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.passes.tir.ssa import verify_ssa
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
@@ -217,6 +219,25 @@ def test_loop_partition(factors: list[int | None]) -> None:
     for wrong in ([4, 10], [13, None], [14]):
         with pytest.raises(DiagnosticError, match="would be empty"):
             s.loop_partition(s.get_loops("C")[0], wrong)
+
+
+def test_partitions_share_no_variables() -> None:
+    """Found by random kernels: memory and lets of a block were those of the first partition, defined twice."""
+    func = parse_text("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    t = T.int32()
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            own = T.decl_buffer((1,), "int32", scope="local")
+            own[0] = T.Let(t * t, where={t: A[v]})
+            B[v] = own[0]
+""")
+    s = Schedule(func)
+    s.loop_partition(s.get_loops("B")[0], [2, None])
+    assert verify_ssa(s.func)
+    assert_structural_equal(parse_text(script(s.func)), s.func)
 
 
 def test_merge() -> None:

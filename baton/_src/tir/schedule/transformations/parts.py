@@ -143,11 +143,13 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
 
 
 def _with_own_variables(body: st.Stmt, root: st.Stmt) -> st.Stmt:
-    """A copy of a part of `root` with fresh loop variables, axes and buffers."""
+    """A copy of a part of `root` with fresh variables and buffers in place of those that it defines."""
     renamed = fresh_loop_variables(body)
     for node in post_order(body):
         match node:
-            case st.LetStmt(var=var):
+            case st.LetStmt(var=var) | tir.Let(var=var):
+                renamed[var] = var.copy()
+            case st.Allocate(buffer_var=var) | st.AllocateConst(buffer_var=var):
                 renamed[var] = var.copy()
             case st.Block():
                 renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
