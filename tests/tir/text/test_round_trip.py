@@ -11,7 +11,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, IterVar, Var
+from baton._src.tir.expr import BufferLoad, Div, FloorDiv, FloorMod, IntImm, IterVar, Mod, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import AttrStmt, Block, BufferStore, Evaluate, For, ForKind, LetStmt, SeqStmt, Stmt
 from baton._src.tir.text.parser import parse_text
@@ -187,6 +187,14 @@ def test_quotients_and_remainders_read_back(kind: type, dtype: str) -> None:
     """Guards the remainder of floats, which is exact: as `%` it was read back as `a - floor(a / b) * b`."""
     a, b = Var("a", dtype), Var("b", dtype)
     func = PrimFunc([a, b], Evaluate(kind(a, b)))
+    assert_structural_equal(func, parse_text(script(func)))
+
+
+@pytest.mark.parametrize("kind", [Div, Mod, FloorDiv, FloorMod])
+def test_divisions_by_a_literal_zero_read_back(kind: type) -> None:
+    """Found by random kernels: `a // 0` is refused where it is written so, and not where the word stands."""
+    a = Var("a", "int16")
+    func = PrimFunc([a], Evaluate(kind(a, IntImm("int16", 0))))
     assert_structural_equal(func, parse_text(script(func)))
 
 

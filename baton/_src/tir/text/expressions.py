@@ -95,10 +95,11 @@ def _infix(node: Any, sign: str, own: int, level: int) -> list[_Item]:
 
 
 def _needs_constructor(node: Any) -> bool:
-    """Whether infix text would be read as something else: of two Python numbers, a truncating integer division, or one
-    node for what `//` and `%` of floats are spelt out as."""
-    spelt_out = (tir.FloorDiv, tir.FloorMod) if node.a.dtype.is_float else tir.Div
-    if isinstance(node, spelt_out):
+    """Whether infix text would be read as something else: of two Python numbers, a truncating integer division, one
+    node for what `//` and `%` of floats are spelt out as, or a division by 0, which they refuse."""
+    if isinstance(node, (tir.FloorDiv, tir.FloorMod)) and (node.a.dtype.is_float or operators.is_const(node.b, 0)):
+        return True
+    if isinstance(node, tir.Div) and not node.a.dtype.is_float:
         return True
     return _is_bare(node.a) and _is_bare(node.b)
 
