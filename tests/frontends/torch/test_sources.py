@@ -205,6 +205,31 @@ def test_open_sizes_of_fx_graphs() -> None:
         assert_same(model(as_array(images)), module(images), str(images.shape))
     with pytest.raises(DiagnosticError, match="PyTorch cannot export the model"):
         from_fx(graph, [((2, rows, 8, 10), "float32")])
+
+
+def test_sizes_of_graphs_are_the_variables_given() -> None:
+    """Guards what passes find sizes by: they were PyTorch's (`s77`). One variable for two sizes says that they agree."""
+
+    class Pair(nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return torch.cat([x, x]), y * 2
+
+    rows, columns = tir.Var("rows", "int64"), tir.Var("columns", "int64")
+    graph = torch.fx.symbolic_trace(Pair())
+    infos = [((rows, columns), "float32"), ((rows,), "float32")]
+    module = from_fx(graph, infos)
+    assert relax.analysis.defined_symbolic_vars(module["main"]) == [rows, columns]
+    assert relax.analysis.well_formed(module)
+    x, y = floats(3, 4), floats(3)
+    assert_same(baton.compile(module)(as_array(x), as_array(y)), Pair()(x, y), "sizes")
+    bound = relax.transform.BindSymbolicVars({"rows": 3})(module)
+    assert [int(d) for d in bound["main"].params[1].struct_info.shape.values] == [3]
+    with pytest.raises(DiagnosticError, match="rows"):
+        baton.compile(module)(as_array(x), as_array(floats(2)))
+
+
+def test_sizes_of_graphs_by_name_are_refused() -> None:
+    graph = torch.fx.symbolic_trace(seeded(Pooled))
     with pytest.raises(DiagnosticError, match="'rows', which is not a size"):
         from_fx(graph, [(("rows", 3, 8, 10), "float32")])
 

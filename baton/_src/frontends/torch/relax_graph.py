@@ -15,6 +15,8 @@ from baton._src.frontends.torch.programs.user_functions import UserConverter, he
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.tir.expr import Var
 from baton._src.values.tensor import array
 
 
@@ -58,7 +60,7 @@ def from_fx(
 ) -> IRModule:
     """Import a `torch.fx.GraphModule` whose inputs have these shapes and dtypes, as a Relax module.
 
-    Sizes that are variables stay symbolic, under PyTorch's names. The inputs are called `inp_0`, `inp_1`, ...; with
+    Sizes that are variables are these variables in the module, too. The inputs are called `inp_0`, `inp_1`, ...; with
     `keep_params_as_input` the parameters follow them, sorted by name. A single result is no tuple unless the graph
     returns one. `custom_convert_map` gives custom converters of functions that the graph calls (`relu` for torch.relu):
     from the node and a context (`env`: the expressions of nodes, `block_builder`, `retrieve_args`) to a Relax
@@ -76,7 +78,18 @@ def from_fx(
     unwrap = not is_tuple or unwrap_unit_return_tuple
     count = len(inputs) if keep_params_as_input else None
     module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple, converters)
+    module = _with_given_sizes(module, [shape for shape, _ in input_info])
     return _with_params(module, program, kept) if keep_params_as_input else module
+
+
+def _with_given_sizes(module: IRModule, shapes: Sequence[Sequence[Any]]) -> IRModule:
+    """The module with the variables that the user gave as sizes of inputs, in place of PyTorch's."""
+    main = module.get_global_var("main")
+    params: Any = module[main].params
+    given = [pair for shape, param in zip(shapes, params) for pair in zip(shape, param.struct_info.shape.values)]
+    own = {found: size for size, found in given if isinstance(size, Var) and isinstance(found, Var)}
+    wide = {found: size if size.dtype == found.dtype else Var(size.name, found.dtype) for found, size in own.items()}
+    return module.with_function(main, substitute(module[main], wide)) if wide else module
 
 
 def imported(program: Program, outputs: Sequence[Any]) -> IRModule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from baton._src.driver.tvm_names.left_out.reasons import BYOC, IMPORTER, ONE_PROCESS, REGISTERED
+from baton._src.driver.tvm_names.left_out.reasons import BYOC, IMPORTER, ONE_PROCESS
 
 RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
     "it looks into TVM's own passes": {"relax.testing": "transform"},
@@ -22,6 +22,5 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
     "caches of keys and values attend in NumPy, to trees of tokens as well: there are no kernels for them": {
         "relax.frontend.nn.llm": "tree_attn",
     },
-    REGISTERED: {"relax.transform": "attach_external_modules"},
 }
 """Why: below what, which names."""
