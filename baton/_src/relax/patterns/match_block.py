@@ -17,19 +17,34 @@ from baton._src.relax.patterns.nodes import DFPattern
 
 
 class _Block:
-    """What is bound in a block, and who uses it."""
+    """What is bound in a block, and who uses it. Another name of a variable (`b = a`) is that variable."""
 
     def __init__(self, block: BindingBlock) -> None:
         self.values: dict[Any, Any] = {}
-        self.users: dict[Any, list[Var]] = {}
+        self.users: dict[Any, list[Any]] = {}
         self.operands: dict[Any, list[Any]] = {}
+        self.seen_outside: set[Any] = set()
+        """The variables that bindings after the block may use, under whatever name."""
+        self._names: dict[Any, Var] = {}
         for binding in block.bindings:
             if isinstance(binding, (VarBinding, MatchCast)):
                 self.values[binding.var] = binding.value
-                used = [n for n in post_order(binding.value) if isinstance(n, Var)]
-                self.operands[binding.var] = used
-                for var in used:
-                    self.users.setdefault(var, []).append(binding.var)
+                self._note_uses(binding)
+                if not isinstance(binding.var, DataflowVar):
+                    self.seen_outside.add(self.source(binding.var))
+
+    def _note_uses(self, binding: VarBinding | MatchCast) -> None:
+        if isinstance(binding, VarBinding) and isinstance(binding.value, Var):
+            self._names[binding.var] = self.source(binding.value)
+            return
+        used = [self.source(n) for n in post_order(binding.value) if isinstance(n, Var)]
+        self.operands[binding.var] = used
+        for operand in used:
+            self.users.setdefault(operand, []).append(binding.var)
+
+    def source(self, var: Any) -> Any:
+        """The variable that `var` is another name of; itself, if it is none."""
+        return self._names.get(var, var)
 
 
 def match_block(
@@ -82,38 +97,35 @@ class _Search:
             return [found[pattern]]
         for edge in self.edges:
             if edge.producer is pattern and edge.consumer in found:
-                return list(dict.fromkeys(self.block.operands.get(found[edge.consumer], ())))
+                return list(dict.fromkeys(self.block.operands.get(self.block.source(found[edge.consumer]), ())))
             if edge.consumer is pattern and edge.producer in found:
-                return list(dict.fromkeys(self.block.users.get(found[edge.producer], ())))
-        return list(self.block.values)
+                return list(dict.fromkeys(self.block.users.get(self.block.source(found[edge.producer]), ())))
+        return list(self.block.operands)
 
     def _all_different(self, found: Found) -> bool:
         """Whether all patterns of the context match different variables."""
-        placed = [found[p] for p in self.order if p in found]
+        placed = [self.block.source(found[p]) for p in self.order if p in found]
         return len(set(placed)) == len(placed)
 
     def _edges_hold(self, found: Found) -> bool:
         return all(self._holds(e, found) for e in self.edges if e.producer in found and e.consumer in found)
 
     def _holds(self, edge: Any, found: Found) -> bool:
-        producer, consumer = found[edge.producer], found[edge.consumer]
+        producer, consumer = (self.block.source(found[p]) for p in (edge.producer, edge.consumer))
         users = self.block.users.get(producer, [])
         if not any(u is consumer for u in users):
             return False
-        if edge.only:
-            is_seen_whole = isinstance(producer, DataflowVar) or producer not in self.block.values
-            if not is_seen_whole or any(u is not consumer for u in users):
-                return False
-        return edge.index == -1 or _is_operand(self.block.values.get(consumer), edge.index, producer)
-
-
-def _is_operand(value: Any, index: int, producer: Any) -> bool:
-    match value:
-        case Call(args=args):
-            return index < len(args) and args[index] is producer
-        case Tuple(fields=fields):
-            return index < len(fields) and fields[index] is producer
-        case TupleGetItem(tuple_value=whole):
-            return index == 0 and whole is producer
-        case _:
+        if edge.only and (producer in self.block.seen_outside or any(u is not consumer for u in users)):
             return False
+        return edge.index == -1 or self.block.source(_operand(self.block.values.get(consumer), edge.index)) is producer
+
+
+def _operand(value: Any, index: int) -> Any:
+    """The operand at `index` of a call, tuple or item; None if there is none."""
+    match value:
+        case Call(args=parts) | Tuple(fields=parts):
+            return parts[index] if index < len(parts) else None
+        case TupleGetItem(tuple_value=whole) if index == 0:
+            return whole
+        case _:
+            return None
