@@ -208,7 +208,7 @@ def test_open_sizes_of_fx_graphs() -> None:
 
 
 def test_sizes_of_graphs_are_the_variables_given() -> None:
-    """Guards what passes find sizes by: they were PyTorch's (`s77`). One variable for two sizes says that they agree."""
+    """Guards what passes find sizes by: they were PyTorch's (`s77`). One variable for two sizes makes them equal."""
 
     class Pair(nn.Module):
         def forward(self, x: Any, y: Any) -> Any:
