@@ -93,6 +93,11 @@ def products(a: Any, b: Any) -> Any:
     return *sums, torch.dot(x[0], x[1]), torch.vdot(x[0], x[1]), torch.outer(x[0], y[0]), functional.linear(x, y)
 
 
+def reinterpreted(z: Any) -> Any:
+    whole = torch.view_as_real(z).flatten(1).view(z.dtype), z.view(torch.complex128)
+    return z.view(torch.float32), z.view(torch.int16), *whole
+
+
 def chained(z: Any) -> Any:
     return z.prod(), z.prod(1, keepdim=True), z[:0].prod(0), z.cumprod(1)
 
@@ -116,8 +121,9 @@ def powers(z: Any) -> Any:
     )
 
 
+PLAIN = (lengths, questions, mended, made, powers, reinterpreted)
 CASES: list[Case] = [
-    *((of_parts_of(function), (floats(3, 4, 2),)) for function in (lengths, questions, mended, made, powers)),
+    *((of_parts_of(function), (floats(3, 4, 2),)) for function in PLAIN),
     (of_parts_of(chained), (floats(3, 3, 2),)),
     (of_parts_of(written), (floats(3, 4, 2), torch.tensor([2, 0, 1]))),
     (of_parts_of(products), (floats(2, 3, 3, 2), floats(2, 3, 3, 2, seed=1))),

@@ -31,6 +31,7 @@ from baton._src.frontends.torch.layers.regions import REGIONS
 from baton._src.frontends.torch.layers.resize import RESIZE
 from baton._src.frontends.torch.node import Converter
 from baton._src.frontends.torch.operators.activation import ACTIVATION
+from baton._src.frontends.torch.operators.bits import BITS
 from baton._src.frontends.torch.operators.counting import COUNTING
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
@@ -51,6 +52,7 @@ CONVERTERS: dict[str, Converter] = {
     **MATRIX,
     **FACTORS,
     **SHAPE,
+    **BITS,
     **REDUCTION,
     **CREATION,
     **NN,

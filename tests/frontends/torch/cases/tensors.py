@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from tests.frontends.torch.cases.inputs import IMAGE, UNIT, B, Case, N, X, Y, floats
+from tests.frontends.torch.cases.inputs import IMAGE, UNIT, B, Case, N, X, Y, floats, ints
 
 MATRICES: list[Case] = [
     (lambda a, b: (a @ b, torch.mm(a[0], b), torch.matmul(a, b[:, 0]), torch.mv(a[0], b[:, 1])), (X, floats(4, 5))),
@@ -57,6 +57,17 @@ SHAPES: list[Case] = [
     (lambda x: (x[:, 1:], x[..., -2:], x[:, ::2], x[1], x[:, -1], x[:, 0:-1], x.narrow(1, 1, 2), x[:, :99]), (X,)),
     (lambda x: (x.flip(0, -1), x.roll(1, -1), x.movedim(0, -1), x.swapaxes(0, 1), x[:, None]), (X,)),
     (lambda x: (x.size(0) + x, x * x.numel(), torch.atleast_2d(x[0, 0])), (X,)),
+    (  # the same bytes
+        lambda x, b: (
+            *(x.view(getattr(torch, to)) for to in ("int32", "uint8", "int16", "float64")),
+            b.view(torch.int8),
+        ),
+        (X, B),
+    ),
+    (
+        lambda n: (n.view(torch.float32), n.view(torch.int64), n.view(torch.half), (n % 2).view(torch.bool)),
+        (ints(2, 8, low=0, high=120, dtype=torch.uint8),),
+    ),
 ]
 
 REDUCTIONS: list[Case] = [

@@ -10,6 +10,7 @@ from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
 from baton._src.frontends.torch.complex.running_products import RUNNING_PRODUCTS, product, times
 from baton._src.frontends.torch.layers.nn import NN
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.bits import read_as
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
 from baton._src.frontends.torch.operators.indexing import INDEXING
@@ -19,6 +20,7 @@ from baton._src.frontends.torch.operators.reduction import REDUCTION
 from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.special import atan2, hypotenuse
 from baton._src.frontends.torch.operators.writing import WRITING
+from baton._src.values.dtype import DataType
 
 
 def as_real(node: AtenNode, x: Pair) -> Value:
@@ -30,6 +32,19 @@ def as_complex(node: AtenNode, x: Value) -> Pair:
     """`view_as_complex`: the last axis, of two, as parts."""
     g = node.graph
     return Pair(*(g.call("take", x, g.constant(k, "int64"), axis=x.rank - 1) for k in (0, 1)))
+
+
+def bits_as(node: AtenNode, x: Pair | Value, dtype: DataType) -> Pair | Value:
+    """`view(dtype)`: the parts of a number are beside one another."""
+    g = node.graph
+    if isinstance(x, Pair):
+        *outer, last = node.sizes(x.real)
+        x = g.reshape(as_real(node, x), (*outer, last * 2))
+    found = read_as(node, x, dtype)
+    if not isinstance(node.results[0], Part):
+        return found
+    *outer, last = node.sizes(found)
+    return as_complex(node, g.reshape(found, (*outer, last // 2, 2)))
 
 
 def joined(node: AtenNode, real: Value, imag: Value) -> Pair:
@@ -225,6 +240,7 @@ PAIRED: dict[str, Converter] = {
     **{f"aten.{name}.default": product(matmul) for name in ("matmul", "mm", "bmm", "mv")},
     **{f"aten.div.{kind}": quotient for kind in ("Tensor", "Scalar")},
     "aten.abs.default": size, "aten.angle.default": angle,
+    "aten.view.dtype": bits_as, "aten.view_copy.dtype": bits_as,
     "aten.where.self": chosen, "aten.sym_size.int": size_of_axis, "aten.sym_numel.default": count_of_elements,
     "aten.constant_pad_nd.default": padded, "aten._to_copy.default": converted, "aten.to.dtype": converted,
 }  # fmt: skip
