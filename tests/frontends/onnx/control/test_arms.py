@@ -191,3 +191,55 @@ def test_an_arm_that_gives_a_tensor_for_a_sequence() -> None:
     arms = (listed("t", "Neg", "x"), body("e", [helper.make_node("Abs", ["x"], ["e"])], "e"))
     with pytest.raises(baton.DiagnosticError, match="produces a sequence, the other one a tensor"):
         baton.compile(chosen(*arms, [helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1)]))
+
+
+def optionals(*behind: Any) -> Any:
+    """A model in which only a run knows whether an optional, `o`, has a value; where not, it is `x` itself."""
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    value = helper.make_node("Optional", ["x"], ["value"])
+    nothing = helper.make_node("Optional", [], ["nothing"], type=tensor)
+    arms = {
+        f"{name}_branch": helper.make_graph([arm], name, [], [helper.make_empty_tensor_value_info(arm.output[0])])
+        for name, arm in (("then", value), ("else", nothing))
+    }
+    nodes = [helper.make_node("If", ["c"], ["o"], name="the_if", **arms), *behind]
+    return model_of(nodes, [("x", ["n"]), ("c", ((), TensorProto.BOOL))], [behind[-1].output[0] if behind else "o"])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_whether_an_optional_has_a_value(there: bool) -> None:
+    """It was refused, as a sequence that is no tensor."""
+    inner = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(*call, [name])], name, [], [helper.make_empty_tensor_value_info(name)]
+        )
+        for name, call in (("then", ("OptionalGetElement", ["o"])), ("else", ("Neg", ["x"])))
+    }
+    model = optionals(
+        helper.make_node("OptionalHasElement", ["o"], ["h"]), helper.make_node("If", ["h"], ["y"], **inner)
+    )
+    x = np.ones(3, "float32")
+    (found,) = baton.compile(model).run({"x": x, "c": np.array(there)})
+    np.testing.assert_array_equal(found, x if there else -x)
+
+
+def test_an_optional_as_a_result_of_the_model() -> None:
+    with pytest.raises(baton.DiagnosticError, match="an optional without a value") as error:
+        baton.compile(optionals())
+    assert "the_if" in str(error.value)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_outputs_that_no_branch_has(known: bool) -> None:
+    """They were passed over unless something used them."""
+    arms = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node("Neg", ["x"], [name])], name, [], [helper.make_empty_tensor_value_info(name)]
+        )
+        for name in ("then", "else")
+    }
+    node = helper.make_node("If", ["c"], ["y", "z"], name="the_if", **arms)
+    inputs: list[Any] = [("x", [2])] if known else [("x", [2]), ("c", ((), TensorProto.BOOL))]
+    model = model_of([node], inputs, weights=[weight("c", np.array(True))] if known else [])
+    with pytest.raises(baton.DiagnosticError, match="it has 2 outputs, its branches have 1"):
+        baton.compile(model)

@@ -14,7 +14,7 @@ from itertools import islice
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.control.stacks import stack_of
-from baton._src.frontends.onnx.node import Converter, DynamicValueError, OnnxNode
+from baton._src.frontends.onnx.node import NOTHING, Converter, DynamicValueError, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
@@ -25,17 +25,26 @@ FAULTS_OF_MODELS = frozenset({"onnx-attribute", "onnx-dtype", "onnx-external", "
 """Errors in a branch that do not depend on sizes."""
 STACK = -1
 """Stands for the number of items of a sequence that a run makes, which is one tensor."""
+ABSENT = -2
+"""Stands for the number of items of an optional without a value."""
 
 
 def if_(node: OnnxNode) -> Sequence[Value]:
     if node[0].array is not None:
         chosen = "then_branch" if node[0].array.reshape(-1)[0] else "else_branch"
-        return list(node.run_graph(node.attr(chosen), {}))
-    return _branched(node, lambda results: results)
+        found = list(node.run_graph(node.attr(chosen), {}))
+    else:
+        try:
+            found = _branched(node, lambda results: results)
+        except _UnlikePresence:
+            found = [Value(TensorInfo()) for _ in node.outputs]  # of no rank: what follows is part of each arm
+    if len(node.outputs) > len(found):
+        node.fail(f"it has {len(node.outputs)} outputs, its branches have {len(found)}", code="onnx-graph")
+    return found
 
 
 def arms_disagree(node: OnnxNode, found: Sequence[Value]) -> bool:
-    """Whether the rank of a result of an If depends on its condition."""
+    """Whether the rank of a result of an If depends on its condition, or whether there is one."""
     return node.op_type == "If" and any(v.rank < 0 and not v.is_sequence for v in found)
 
 
@@ -48,7 +57,11 @@ def forked(node: OnnxNode, finish: Finish) -> list[Value]:
         meanings[:] = [v.meaning for v in found]
         return found
 
-    found = _branched(node, finished)
+    try:
+        found = _branched(node, finished)
+    except _UnlikePresence:
+        help = "whether an optional has a value must follow from the model: export one for each of both cases"
+        node.fail("one of its branches ends in an optional without a value, the other one in a value", help=help)
     return [replace(v, meaning=meaning) for v, meaning in zip(found, meanings, strict=True)]
 
 
@@ -87,12 +100,16 @@ class _Arm:
 
 
 def _item_count(value: Value) -> int | None:
+    if value is NOTHING:
+        return ABSENT
     if value.stack is not None:
         return STACK
     return None if value.items is None else len(value.items)
 
 
 def _tensors(value: Value) -> tuple[Value, ...]:
+    if value is NOTHING:
+        return ()
     if value.stack is not None:
         return (value.stack,)
     return (value,) if value.items is None else value.items
@@ -101,6 +118,8 @@ def _tensors(value: Value) -> tuple[Value, ...]:
 def _result(tensors: Iterator[Value], count: int | None) -> Value:
     if count is None:
         return next(tensors)
+    if count == ABSENT:
+        return NOTHING
     if count == STACK:
         return Value(TensorInfo(), stack=next(tensors))
     return Value(TensorInfo(), items=tuple(islice(tensors, count)))
@@ -154,6 +173,10 @@ def _branched(node: OnnxNode, finish: Finish) -> list[Value]:
     return [_result(left, count) for count in then.counts]
 
 
+class _UnlikePresence(Exception):
+    """An optional among the results has a value in one arm only."""
+
+
 class _UnlikeLengths(Exception):
     """Sequences at these places of the results have other lengths in the other arm."""
 
@@ -164,6 +187,8 @@ class _UnlikeLengths(Exception):
 
 def _of_unlike_lengths(node: OnnxNode, counts: list[int | None], others: list[int | None]) -> frozenset[int]:
     unlike = frozenset(k for k, (a, b) in enumerate(zip(counts, others, strict=True)) if a != b)
+    if any(ABSENT in (counts[k], others[k]) for k in unlike):
+        raise _UnlikePresence
     if any(counts[k] is None or others[k] is None for k in unlike):
         node.fail("one of its branches produces a sequence, the other one a tensor", code="onnx-graph")
     return unlike
