@@ -18,7 +18,8 @@ MANY = 1 << 10
 RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Split", "SplitToSequence", "TopK"), ((1, MANY),)),
     **dict.fromkeys(("GatherND", "ScatterND"), ((1, MANY), (1, MANY))),
-    **dict.fromkeys(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN"), ((2, MANY),)),
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LRN"), ((2, MANY),)),
+    "BatchNormalization": ((1, MANY),),
     "EyeLike": ((2, 2),),
     "Reshape": ((0, MANY), (1, 1)),
     "MaxUnpool": ((3, MANY), (3, MANY)),

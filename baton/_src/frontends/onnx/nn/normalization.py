@@ -12,7 +12,11 @@ from baton._src.values.dtype import FLOAT32
 
 
 def batch_normalization(node: OnnxNode) -> list[Value]:
-    epsilon = float(node.attr("epsilon", 1e-5))
+    x, epsilon = node[0], float(node.attr("epsilon", 1e-5))
+    if x.rank == 1 and x.shape is not None:  # a batch of one channel
+        node.inputs[0] = node.graph.reshape(x, (*x.shape, 1))
+        out, *statistics = batch_normalization(node)
+        return [node.graph.reshape(out, x.shape), *statistics]
     if node.attr("training_mode", 0) or (node.opset < 14 and any(node.outputs[1:])):
         return _batch_statistics(node, epsilon)
     if node.opset < 9 and not node.attr("spatial", 1):
@@ -33,7 +37,8 @@ def _of_elements(node: OnnxNode, epsilon: float) -> Value:
 
 
 def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
-    """Training: normalised by the batch's own mean and variance, which the running ones move towards."""
+    """Training: normalised by the batch's own mean and variance, which the running ones move towards. Before opset 14
+    its own are results, too, the variance as onnxruntime saves it: as the factor that it becomes."""
     g, x, momentum = node.graph, wide(node, node[0]), float(node.attr("momentum", 0.9))
     axes = tuple(a for a in range(node.rank()) if a != 1)
     scaled = _normalise(node, x, axes, epsilon)
@@ -43,7 +48,8 @@ def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
     centred = g.call("subtract", x, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
     batch = [g.call("squeeze", mean, axis=axes), variance]
-    return [out, *(_blend(node, node[i + 3], batch[i], momentum) for i in range(2))]
+    saved = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, variance)))
+    return [out, *(_blend(node, node[i + 3], batch[i], momentum) for i in range(2)), batch[0], saved]
 
 
 def _blend(node: OnnxNode, old: Value, new: Value, momentum: float) -> Value:
