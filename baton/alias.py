@@ -101,8 +101,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         real = f"{_TARGET}.{SERVED_BY.get(below, below)}"
         if importlib.util.find_spec(real) is None:
             return None
-        # Modules may have others below them that they do not split off, but `python -m` runs no package `__main__`.
-        is_package = not fullname.endswith(".__main__")
+        # Modules may have others below them that they do not split off, but `python -m` runs no packages.
+        is_package = not fullname.endswith(".__main__") and not below.startswith("exec.")
         return importlib.machinery.ModuleSpec(fullname, _SameModule(real, fullname), is_package=is_package)
 
 

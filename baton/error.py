@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("support.operator_errors", "OpError OpNotImplemented OpNotInstalled OpAttributeRequired"),
         **names("support.operator_errors", "OpAttributeInvalid OpAttributeUnImplemented"),
-        **names("driver.tvm_names.local_session", "RPCError RPCSessionTimeoutError"),
+        **names("driver.tvm_names.remote.errors", "RPCError RPCSessionTimeoutError"),
         **names("support.operator_errors", "register_error"),
     },
 )

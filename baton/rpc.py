@@ -1,4 +1,4 @@
-"""RPC sessions (`tvm.rpc`); the only one is the local process."""
+"""Sessions on other machines (`tvm.rpc`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.local_session", "LocalSession"),
+        **names("driver.tvm_names.remote.local_session", "LocalSession"),
+        **names("driver.tvm_names.remote.session", "RPCSession TrackerSession connect connect_tracker"),
+        **names("driver.tvm_names.remote.server", "Server"),
+        **names("driver.tvm_names.remote.tracker", "Tracker"),
     },
     before=wire,
 )

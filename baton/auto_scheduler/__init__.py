@@ -18,7 +18,8 @@ __getattr__, __dir__, __all__ = attach(
             "LogEstimatedLatency PrintTableInfo TaskSchedulerCallback",
         ),
         **names(
-            "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"
+            "driver.tvm_names.tuning.auto_scheduler.options",
+            "TuningOptions LocalBuilder LocalRunner RPCRunner RecordToFile",
         ),
         **names("driver.tvm_names.tuning.auto_scheduler.options", "PythonBasedMeasureCallback"),
         **renamed("driver.tvm_names.tuning.auto_scheduler.options", MeasureCallback="PythonBasedMeasureCallback"),

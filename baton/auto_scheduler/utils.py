@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tuning.auto_scheduler.words", "decode_workload_key get_func_name list_to_tuple"),
         **names("driver.tvm_names.tuning.auto_scheduler.words", "array_mean to_str_round make_traceback_info"),
         **names("driver.tvm_names.tuning.auto_scheduler.words", "MAX_TRACEBACK_INFO_LEN"),
+        **names("driver.tvm_names.remote.session", "request_remote check_remote"),
         **names("driver.tvm_names.topi.shapes", "get_const_int get_const_tuple"),
         **renamed("driver.tvm_names.tuning.serialized", serialize_args="serialized", deserialize_args="deserialized"),
     },

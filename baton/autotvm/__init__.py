@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.tuning.autotvm.task", "template get_config create args_to_workload"),
         **names("driver.tvm_names.tuning.autotvm.measure", "measure_option MeasureInput MeasureResult MeasureErrorNo"),
-        **names("driver.tvm_names.tuning.autotvm.measure", "LocalBuilder LocalRunner create_measure_batch"),
+        **names("driver.tvm_names.tuning.autotvm.measure", "LocalBuilder LocalRunner RPCRunner create_measure_batch"),
         **names("driver.tvm_names.tuning.autotvm.config", "ConfigSpace ConfigEntity"),
         **names(
             "driver.tvm_names.tuning.autotvm.entities", "SplitEntity ReorderEntity AnnotateEntity OtherOptionEntity"

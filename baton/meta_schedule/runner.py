@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "driver.tvm_names.tuning.meta_schedule.running",
-            "Runner RunnerInput RunnerFuture LocalRunner EvaluatorConfig",
+            "Runner RunnerInput RunnerFuture LocalRunner RPCRunner RPCConfig EvaluatorConfig",
         ),
         **names("driver.tvm_names.tuning.meta_schedule.records", "RunnerResult"),
         **renamed(

@@ -80,7 +80,7 @@ assert tvm.__version__ == "0.19.0" and baton.__version__ != tvm.__version__
 assert tvm.relay is baton.relay and "relay" in dir(tvm)
 for name, why in {
     "tvm.autotvm.tophub": "scheduled by rules",
-    "tvm.rpc.server": "in its own process",
+    "tvm.rpc.proxy": "where scripts reach them",
     "tvm.relay.frontend.tensorflow": "from_onnx",
     "tvm.contrib.nvcc": "for CPUs",
 }.items():

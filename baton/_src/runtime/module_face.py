@@ -70,3 +70,9 @@ class ModuleFace:
         except (AttributeError, DiagnosticError):
             return False
         return True
+
+
+def opened_elsewhere(module: Any, executor: str, *given: Any, **named: Any) -> Any:
+    """An executor, by the name of its class, of a library on another machine; None for one of this process."""
+    opened = getattr(module, "opened", None)
+    return None if opened is None else opened(executor, *given, **named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from baton._src.support.dataclass import dataclass
 
@@ -49,6 +49,10 @@ class Device:
     def exist(self) -> bool:
         """Whether this machine can run code on it."""
         return self.device_type == 1 and self.device_id == 0
+
+    def place(self, tensor: Any) -> Any:
+        """A new tensor's copy on the device: on the CPU, the tensor itself. Other machines' devices keep their own."""
+        return tensor
 
     def sync(self, stream: object = None) -> None:
         """Wait for the device: a call on the CPU has ended when it returns."""

@@ -50,7 +50,7 @@ class NDArray:
         """Copy the contents into the tensor `target`, or into a new one on the device `target`."""
         _expect_plain_memory(mem_scope)
         if isinstance(target, Device):
-            return NDArray(self.data.copy(), _there(target))
+            return _on(target, self.data.copy())
         if not isinstance(target, NDArray):
             message = f"cannot copy a tensor into {target!r}, which is a {type(target).__name__}"
             raise fail("value-mismatch", message, help="give an NDArray or a device", kind=ValueError)
@@ -60,8 +60,7 @@ class NDArray:
                 f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}",
                 kind=ValueError,
             )
-        target.data[...] = self.data
-        return target
+        return target.copyfrom(self)
 
     def copyfrom(self, source_array: object) -> NDArray:
         """Overwrite the contents with `source_array` (anything NumPy can read); the shapes must agree."""
@@ -128,13 +127,14 @@ class NDArray:
         return f"<tvm.nd.NDArray shape={self.shape}, {self.device}>\n{self.data!r}"
 
 
-def _there(device: Device) -> Device:
-    """The device, if this machine has it; tensors cannot be on any other."""
+def _on(device: Device, data: AnyArray) -> NDArray:
+    """A tensor of these elements on the device. Error `device-missing`: there is none."""
     if not isinstance(device, Device):
         raise fail("device-unknown", f"{device!r} is not a device", help="e.g. baton.cpu()")
     if not device.exist:
         raise fail("device-missing", f"there is no device {device}", help="tensors are on cpu(0)")
-    return device
+    placed: NDArray = device.place(NDArray(data, device))
+    return placed
 
 
 _NARROWED = {"float64": "float32", "int64": "int32"}
@@ -163,7 +163,7 @@ def array(arr: object, device: Device = CPU, mem_scope: str | None = None, dtype
     if made.dtype.kind not in "fiubcV":
         raise _no_tensor(arr)
     DataType(made.dtype)  # complex numbers and NumPy's records are no elements of tensors
-    return NDArray(made, _there(device))
+    return _on(device, made)
 
 
 def _expect_plain_memory(scope: str | None) -> None:
@@ -189,4 +189,4 @@ def empty(
         dims = [-1]
     if min(dims, default=0) < 0:
         raise fail("tensor-shape", f"a shape must consist of non-negative integers, got {shape!r}", kind=ValueError)
-    return NDArray(np.empty(dims, DataType(dtype).numpy), _there(device))
+    return _on(device, np.empty(dims, DataType(dtype).numpy))

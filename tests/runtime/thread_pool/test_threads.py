@@ -168,6 +168,7 @@ def test_several_callers(program: Program, pool: ThreadPool) -> None:
 
 def test_more_threads_than_the_system_gives(pool: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's error for it named no number; the pool goes on with what it has."""
+    pool.stop()  # the workers of tests before, which it would take
     pool.start(2)
 
     def refuse(worker: threading.Thread) -> None:

@@ -22,6 +22,7 @@ from baton._src.runtime.executable import executable as runtime_executable
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import load_executable
 from baton._src.runtime.executable.late_constants import with_late_constants, without_large_constants
+from baton._src.runtime.module_face import opened_elsewhere
 from baton._src.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
@@ -213,6 +214,9 @@ class VirtualMachine:
 
     NAIVE_ALLOCATOR = 1
     POOLED_ALLOCATOR = 2
+
+    def __new__(cls, exe: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return opened_elsewhere(exe, "RelayMachine", *args, **kwargs) or super().__new__(cls)
 
     def __init__(self, exe: Any, device: Device = CPU, memory_cfg: Any = None) -> None:
         inner = getattr(exe, "inner", getattr(exe, "executable", exe))

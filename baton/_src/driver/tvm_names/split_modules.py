@@ -47,6 +47,7 @@ _SPLIT = {
     "relax.op.vm": "vm",
     "relax.transform": "transform attach_external_modules fast_math fuse_transpose_matmul ipc_allreduce_rewrite "
     "lazy_transform_params legalize_ops optimize_layout_transform remove_redundant_reshape",
+    "rpc": "base client server tracker",
     "script.ir_builder.ir": "ir",
     "script.ir_builder.relax": "ir",
     "script.ir_builder.tir": "ir",

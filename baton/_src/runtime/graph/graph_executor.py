@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.given_inputs import as_input, input_spec, shared_tensor
-from baton._src.runtime.module_face import ModuleFace
+from baton._src.runtime.module_face import ModuleFace, opened_elsewhere
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_info import FunctionValue
@@ -131,6 +131,9 @@ def tensors_in(value: Any) -> Iterator[NDArray]:
 
 class GraphModule:
     """The methods of `tvm.contrib.graph_executor.GraphModule`."""
+
+    def __new__(cls, module: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return opened_elsewhere(module, cls.__name__, *args, **kwargs) or super().__new__(cls)
 
     def __init__(self, module: GraphRuntime) -> None:
         if not isinstance(module, GraphRuntime):

@@ -16,6 +16,7 @@ import numpy as np
 from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.late_constants import unbound_constants_error
+from baton._src.runtime.module_face import opened_elsewhere
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import numbers_as_declared
 from baton._src.runtime.value_errors import argument_count
@@ -43,6 +44,9 @@ class VirtualMachine:
 
     NAIVE_ALLOCATOR = 1
     POOLED_ALLOCATOR = 2
+
+    def __new__(cls, rt_mod: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return opened_elsewhere(rt_mod, "VirtualMachine", *args, **kwargs) or super().__new__(cls)
 
     def __init__(
         self,

@@ -36,11 +36,16 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "": ("PoolInfo ConstantPoolInfo WorkspacePoolInfo PoolInfoProperties ConstantMemoryPools WorkspaceMemoryPools"),
         "driver.tvmc": "workspace_pools",
     },
-    "baton serves no devices; its command line is `baton`": {"": "exec"},
-    "baton runs programs in its own process: rpc.LocalSession": {
-        "rpc": (
-            "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client "
-            "server tracker proxy minrpc base testing server_ios_launcher"
+    "servers listen where scripts reach them: rpc.Server, rpc.connect": {
+        "rpc": "PopenSession MinRPCServer with_minrpc proxy minrpc server_ios_launcher",
+        "exec": "rpc_proxy microtvm_debug_shell disco_worker",
+    },
+    TEST_EQUIPMENT: {
+        "rpc": "testing",
+        "testing": (
+            "auto_scheduler popen_pool runner tir usmp check_bool_expr_is_true identity_cpp "
+            "check_int_constraints_trans_consistency object_use_count terminate_self test_check_eq_callback "
+            "test_raise_error_callback test_wrap_callback"
         ),
     },
     "baton runs programs in the process that compiled or loaded them": {
@@ -119,13 +124,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features": {"target": "x86"},
     "code is made for one CPU: tvm.target.Target": {"target": "compilation_config"},
-    TEST_EQUIPMENT: {
-        "testing": (
-            "auto_scheduler popen_pool runner tir usmp check_bool_expr_is_true identity_cpp "
-            "check_int_constraints_trans_consistency object_use_count terminate_self test_check_eq_callback "
-            "test_raise_error_callback test_wrap_callback"
-        ),
-    },
     "there are no generated C functions to name": {"runtime": "name_transforms"},
     "JSON of TVM v0.19 is read; older one is not": {"ir": "json_compact"},
     "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside": {

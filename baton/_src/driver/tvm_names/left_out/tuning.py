@@ -35,10 +35,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     'it needs PyTorch; "xgb" is a model that learns, and models of your own derive from PyCostModel': {
         "meta_schedule.cost_model": "MLPModel mlp_model",
     },
-    "candidates are run on this machine: auto_scheduler.LocalRunner": {
-        "auto_scheduler": "RPCRunner",
-        "auto_scheduler.utils": "request_remote check_remote",
-    },
     "processes of baton's own measure candidates, within LocalRunner's timeout": {
         "auto_scheduler.utils": "call_func_with_timeout call_func_with_thread kill_child_processes PropagatingThread",
     },
@@ -61,9 +57,8 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "meta_schedule": "trace_apply",
     },
     "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},
-    "configurations are run on this machine: autotvm.LocalRunner": {
-        "autotvm": "RPCRunner",
-        "autotvm.measure": "RPCRunner Builder Runner BuildResult request_remote",
+    "configurations are measured by autotvm.LocalRunner and RPCRunner": {
+        "autotvm.measure": "Builder Runner BuildResult",
     },
     "kernels without records are scheduled by rules; there is no collection of records to fetch": {
         "autotvm": "tophub",
@@ -76,7 +71,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
             "register_topi_compute register_topi_schedule topi_integration TaskExtractEnv ApplyFixedConfig"
         ),
     },
-    "candidates are run on this machine: runner.LocalRunner": {"meta_schedule.runner": "RPCRunner RPCConfig"},
     TEST_EQUIPMENT: {"meta_schedule": "testing"},
     "it is older than meta_schedule, which is served: tvm.meta_schedule, and passes named MetaSchedule...": {
         "relax.transform": "tuning_api",

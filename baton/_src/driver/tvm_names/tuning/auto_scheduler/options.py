@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.tuning.runs import Timing
+from baton._src.driver.tuning.runs import Runner, Timing
+from baton._src.driver.tvm_names.remote.measuring import RemoteRunner, Servers
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import MeasureInput, MeasureResult, save_records
 from baton._src.support.diagnostics import fail
 
@@ -64,6 +65,37 @@ class LocalRunner:
         self.timeout = timeout
         self.timing = Timing(number, repeat, min_repeat_ms, enable_cpu_cache_flush)
 
+    def opened(self, seconds: float) -> Runner:
+        """What runs a candidate within so many seconds."""
+        return Runner(seconds)
+
+
+class RPCRunner(LocalRunner):
+    """Candidates are compiled and run on a server of this `key`, one after the other; the tracker at `host` and `port`
+    knows which is free. Other parameters are those of `LocalRunner`; `n_parallel` changes nothing.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        host: str,
+        port: int,
+        priority: int = 1,
+        n_parallel: int = 1,
+        timeout: float = 10,
+        number: int = 3,
+        repeat: int = 1,
+        min_repeat_ms: int = 100,
+        cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False,
+        device: int = 0,
+    ) -> None:
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+        self.servers = Servers(key, host, port, priority)
+
+    def opened(self, seconds: float) -> Runner:
+        return RemoteRunner(self.servers, seconds)
+
 
 class TuningOptions:
     """The number of measurements, how to measure, and the callbacks for the results. `verbose` has no effect: nothing
@@ -86,6 +118,6 @@ class TuningOptions:
         builder = LocalBuilder() if builder == "local" else builder
         runner = LocalRunner() if runner == "local" else runner
         if not isinstance(builder, LocalBuilder) or not isinstance(runner, LocalRunner):
-            raise fail("api", "candidates are measured on this machine", help="LocalBuilder and LocalRunner do it")
+            raise fail("api", "nothing else measures candidates", help="LocalBuilder, LocalRunner and RPCRunner do")
         self.builder, self.runner = builder, runner
         self.measure_callbacks = list(measure_callbacks or ())

@@ -107,7 +107,7 @@ class TaskScheduler:
         self._patience = tune_option.early_stopping if per_task_early_stopping is None else per_task_early_stopping
         left = tune_option.num_measure_trials
         share = max(1, min(tune_option.num_measures_per_round, left // max(1, len(self.tasks))))
-        with Runner(tune_option.builder.timeout + tune_option.runner.timeout) as runner:
+        with tune_option.runner.opened(tune_option.builder.timeout + tune_option.runner.timeout) as runner:
             while left > 0 and (alive := [i for i, s in enumerate(self.searches) if not s.is_over]):
                 self._turn = self._next(alive)
                 for told in self.callbacks:

@@ -7,9 +7,10 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from baton._src.driver.tuning.runs import Run, Runner, Timing
+from baton._src.driver.tvm_names.remote.measuring import RemoteRunner, Servers
 from baton._src.driver.tvm_names.tuning.autotvm.config import ConfigEntity
 from baton._src.driver.tvm_names.tuning.autotvm.task import Task
 from baton._src.driver.tvm_names.tuning.refused import refuse_given
@@ -95,27 +96,64 @@ class LocalRunner:
         self.timeout = timeout
         self.timing = Timing(number, repeat, min_repeat_ms, enable_cpu_cache_flush)
 
+    def opened(self, seconds: float) -> Runner:
+        """What runs a configuration within so many seconds."""
+        return Runner(seconds)
+
+
+class RPCRunner(LocalRunner):
+    """Configurations are compiled and run on a server of this `key`, one after the other; the tracker at `host` and
+    `port` knows which is free. Other parameters are those of `LocalRunner`; `n_parallel` changes nothing.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        host: str,
+        port: int,
+        priority: int = 1,
+        timeout: float = 10,
+        n_parallel: int | None = None,
+        number: int = 4,
+        repeat: int = 3,
+        min_repeat_ms: int = 0,
+        cooldown_interval: float = 0.1,
+        enable_cpu_cache_flush: bool = False,
+        module_loader: None = None,
+    ) -> None:
+        super().__init__(
+            timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, module_loader
+        )
+        self.servers = Servers(key, host, port, priority)
+
+    def opened(self, seconds: float) -> Runner:
+        return RemoteRunner(self.servers, seconds)
+
 
 def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
-    """Options for measuring configurations: a LocalBuilder (or "local") and a LocalRunner."""
+    """Options for measuring configurations: a LocalBuilder (or "local") and a LocalRunner or RPCRunner."""
     found = {
         "builder": LocalBuilder() if builder == "local" else builder,
         "runner": LocalRunner() if runner == "local" else runner,
     }
     for name, cls in (("builder", LocalBuilder), ("runner", LocalRunner)):
         if not isinstance(found[name], cls):
-            raise fail(
-                "api", f"{found[name]!r} is no {cls.__name__}", help="configurations are measured on this machine"
-            )
+            raise fail("api", f"{found[name]!r} is no {cls.__name__}", help="LocalBuilder, LocalRunner and RPCRunner")
     return found
 
 
-class Measuring(Runner):
+class Measuring:
     """Measures configurations of a task until the `with` block ends."""
 
     def __init__(self, option: dict[str, Any]) -> None:
-        super().__init__(option["builder"].timeout + option["runner"].timeout)
+        self.runner: Runner = option["runner"].opened(option["builder"].timeout + option["runner"].timeout)
         self.timing: Timing = option["runner"].timing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *caught: object) -> None:
+        self.runner.__exit__(*caught)
 
     def results(self, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         """The results, in order; what fails costs that configuration only."""
@@ -126,7 +164,7 @@ class Measuring(Runner):
         made = _run_of(inp, self.timing)
         if isinstance(made, MeasureResult):
             return made
-        times = self.run(made)
+        times = self.runner.run(made)
         spent = time.time() - begin
         if not times.error:
             return MeasureResult(tuple(times.seconds), MeasureErrorNo.NO_ERROR, spent, time.time())

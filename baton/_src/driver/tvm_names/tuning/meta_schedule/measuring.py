@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Protocol, Self
 
 from baton._src.driver.tuning.runs import Run, Times, Timing
-from baton._src.driver.tuning.runs import Runner as ChildRunner
 from baton._src.driver.tvm_names.tuning.meta_schedule.building import (
     Builder,
     BuilderInput,
@@ -55,11 +54,11 @@ def measuring(builder: Builder, runner: Runner) -> Measuring:
     return StagedMeasuring(builder, runner)
 
 
-class TogetherMeasuring(ChildRunner):
-    """A child process compiles schedules and calls them; those that compute something else have failed."""
+class TogetherMeasuring:
+    """One process compiles schedules and calls them; those that compute something else have failed."""
 
     def __init__(self, builder: LocalBuilder, runner: LocalRunner) -> None:
-        super().__init__(builder.timeout_sec + runner.timeout_sec)
+        self.runner = runner.opened(builder.timeout_sec + runner.timeout_sec)
         self.timing = Timing(*runner.evaluator_config)
 
     def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> Results:
@@ -72,7 +71,13 @@ class TogetherMeasuring(ChildRunner):
             run = Run.of(kernel, variant, target, self.timing, has_constant_weight(kernel))
         except DiagnosticError as error:
             return Times(error=str(error))
-        return self.run(run)
+        return self.runner.run(run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *caught: object) -> None:
+        self.runner.__exit__(*caught)
 
 
 class StagedMeasuring:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,9 +11,12 @@ from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.runs import LibraryRun, Times, Timing
 from baton._src.driver.tuning.runs import Runner as ChildRunner
 from baton._src.driver.tuning.trial import made_up_arrays
+from baton._src.driver.tvm_names.remote.measuring import RemoteRunner, Servers
+from baton._src.driver.tvm_names.remote.session import RPCSession, TrackerSession, connect_tracker
 from baton._src.driver.tvm_names.tuning.meta_schedule.building import function_of
 from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import RunnerResult, TensorInfo
+from baton._src.driver.tvm_names.tuning.refused import refuse_given
 from baton._src.ir.target import Target
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -72,9 +76,7 @@ class Runner:
     @staticmethod
     def create(kind: Any = "local", *args: Any, **kwargs: Any) -> Runner:
         """A runner by its name, "local"; or the runner itself."""
-        if kind == "rpc":
-            raise fail("api", "candidates are run on this machine", help='runner="local"', kind=ValueError)
-        return created(Runner, "runner", {"local": LocalRunner}, kind, *args, **kwargs)
+        return created(Runner, "runner", {"local": LocalRunner, "rpc": RPCRunner}, kind, *args, **kwargs)
 
 
 class LocalRunner(Runner):
@@ -116,11 +118,15 @@ class LocalRunner(Runner):
     ) -> list[RunnerResult]:
         """The results; in the child process, candidates that compute something else than `kernel` have failed."""
         if self.is_plain:
-            with ChildRunner(self.timeout_sec) as child:
+            with self.opened(self.timeout_sec) as child:
                 return [result_of(child.run(self._request(one, target, kernel))) for one in runner_inputs]
         if self.initializer is not None:
             self.initializer()
         return [self._run_here(one) for one in runner_inputs]
+
+    def opened(self, seconds: float) -> ChildRunner:
+        """What runs a candidate within so many seconds, if the runner is plain."""
+        return ChildRunner(seconds)
 
     def _request(self, one: RunnerInput, target: Target, kernel: PrimFunc | None) -> LibraryRun:
         tensors = [(info.dtype, info.shape) for info in one.args_info]
@@ -136,6 +142,82 @@ class LocalRunner(Runner):
             return RunnerResult(None, f"LocalRunner: {type(error).__name__}: {error}")
         finally:
             self.f_cleanup()
+
+
+class RPCConfig(NamedTuple):
+    """The tracker that knows servers, and their key; where nothing is given, as TVM_TRACKER_HOST, TVM_TRACKER_PORT and
+    TVM_TRACKER_KEY say.
+    """
+
+    tracker_host: str | None = None
+    tracker_port: int | str | None = None
+    tracker_key: str | None = None
+    session_priority: int = 1
+    session_timeout_sec: int = 10
+
+    def servers(self) -> Servers:
+        """The servers. Error (`api`): nothing says where the tracker is."""
+        found = {}
+        for name, given in (("host", self.tracker_host), ("port", self.tracker_port), ("key", self.tracker_key)):
+            found[name] = str(given or os.environ.get(f"TVM_TRACKER_{name.upper()}", ""))
+            if not found[name]:
+                help = f"RPCConfig(tracker_{name}=...), or set TVM_TRACKER_{name.upper()}"
+                raise fail("api", f"nothing says what the tracker's {name} is", help=help, kind=ValueError)
+        return Servers(found["key"], found["host"], int(found["port"]), self.session_priority)
+
+    def connect_tracker(self) -> TrackerSession:
+        """A connection to the tracker."""
+        servers = self.servers()
+        return connect_tracker(servers.host, servers.port)
+
+    def connect_server(self) -> RPCSession:
+        """A session on one of the servers."""
+        return self.servers().request(self.session_timeout_sec)
+
+    def count_num_servers(self, allow_missing: bool = True) -> int:
+        """How many servers of the key the tracker knows; without `allow_missing`, none is an error."""
+        key = f"server:{self.servers().key}"
+        count: int = sum(server["key"] == key for server in self.connect_tracker().summary()["server_info"])
+        if not count and not allow_missing:
+            raise fail("api", f"the tracker knows no server of the key {key!r}", help="start one: rpc_server --key")
+        return count
+
+
+class RPCRunner(LocalRunner):
+    """Runs candidates on a server of those that `rpc_config` tells of; other parameters are those of `LocalRunner`.
+
+    `max_workers` changes nothing: candidates are run one after the other. Functions of a script's that take part
+    (`f_create_session`, ...) are refused.
+    """
+
+    def __init__(
+        self,
+        rpc_config: RPCConfig | None = None,
+        evaluator_config: EvaluatorConfig | None = None,
+        cooldown_sec: float = 0.0,
+        alloc_repeat: int = 1,
+        f_create_session: None = None,
+        f_upload_module: None = None,
+        f_alloc_argument: None = None,
+        f_run_evaluator: None = None,
+        f_cleanup: None = None,
+        max_workers: int | None = None,
+        initializer: None = None,
+    ) -> None:
+        refuse_given(
+            f_create_session=f_create_session,
+            f_upload_module=f_upload_module,
+            f_alloc_argument=f_alloc_argument,
+            f_run_evaluator=f_run_evaluator,
+            f_cleanup=f_cleanup,
+            initializer=initializer,
+        )
+        self.rpc_config = rpc_config or RPCConfig()
+        self.servers = self.rpc_config.servers()
+        super().__init__(self.rpc_config.session_timeout_sec, evaluator_config, cooldown_sec, alloc_repeat)
+
+    def opened(self, seconds: float) -> ChildRunner:
+        return RemoteRunner(self.servers, seconds)
 
 
 def finished(result: RunnerResult) -> RunnerFuture:

@@ -12,16 +12,8 @@ from baton._src.driver.artifacts import load_module
 from baton._src.driver.tvm_names.contrib.temporary import TempDirectory
 from baton._src.driver.tvm_names.devices import cpu, device
 from baton._src.driver.tvm_names.registry import get_global_func
-from baton._src.support.diagnostics import BatonError, fail
+from baton._src.support.diagnostics import fail
 from baton._src.values.device import Device
-
-
-class RPCError(BatonError):
-    """Something about another machine. Nothing here raises it: scripts catch it around sessions of their own."""
-
-
-class RPCSessionTimeoutError(RPCError, TimeoutError):
-    """A session that another machine ended."""
 
 
 class LocalSession:
