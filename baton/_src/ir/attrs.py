@@ -74,8 +74,8 @@ class Attrs:
     """
 
     names: ClassVar[tuple[str, ...]] = ()
-    bools: ClassVar[frozenset[str]] = frozenset()
-    """The attributes declared `bool`: TVM's text and scripts give 0 and 1 for them."""
+    kinds: ClassVar[Mapping[str, str]] = {}
+    """What each attribute is declared as, in words of Python: "int", "str | None"."""
     relax_order: ClassVar[tuple[str, ...]] = ()
     """The order in Relax's text, if it differs from that of the fields."""
 
@@ -173,13 +173,18 @@ def attrs(cls: type[T]) -> type[T]:
     built: Any = dataclass(eq=False, repr=False)(cls)
     fields = dataclasses.fields(built)
     built.names = tuple(f.name for f in fields)
-    built.bools = frozenset(f.name for f in fields if f.type in ("bool", bool))
+    built.kinds = {f.name: _in_words(f.type) for f in fields}
     in_relay = tuple(f.name for f in fields if "relay" in f.metadata.get("languages", ("relay",)))
     built.relay_form = None
     if in_relay != built.names:
         built.relay_form = type(built.__name__, (_InRelay, built), {"keys_": in_relay, "plain": built})
     found: type[T] = built
     return found
+
+
+def _in_words(annotation: Any) -> str:
+    """An annotation as it is written; a file without `from __future__ import annotations` has evaluated it."""
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
 class _InRelay:
@@ -212,8 +217,8 @@ def _as_record(kind: type[Attrs], record: Any) -> Attrs:
 
 
 def set_attr(record: Attrs, name: str, content: object) -> None:
-    """For `__post_init__` only: store the normalised form of an attribute."""
-    is_flag = name in record.bools and isinstance(content, int)
+    """For `__post_init__` only: store the normalised form of an attribute, a bool for the 0 and 1 of TVM's texts."""
+    is_flag = record.kinds.get(name) == "bool" and isinstance(content, int)
     object.__setattr__(record, name, bool(content) if is_flag else _kept(content))
 
 

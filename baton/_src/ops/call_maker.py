@@ -144,18 +144,19 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
 def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
     """Check that attributes declared as numbers, truth values or strings are such; symbolic sizes are refused."""
     for field in dataclasses.fields(definition.attrs):
-        kind = _missed_kind(field, given[field.name]) if field.name in given else None
+        declared = definition.attrs.kinds[field.name]
+        kind = _missed_kind(field, declared, given[field.name]) if field.name in given else None
         if kind is not None:
             message = f"{definition.name}: {field.name} is {kind}, got {given[field.name]!r}"
             raise fail("op-attribute", message, help=field.metadata.get("doc") or None, kind=TypeError)
 
 
-def _missed_kind(field: dataclasses.Field[Any], value: Any) -> str | None:
+def _missed_kind(field: dataclasses.Field[Any], declared: str, value: Any) -> str | None:
     """The kind an attribute should have, if it has another; else None. A string that may be left out may be None."""
-    if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+    if declared == "int" and (isinstance(value, bool) or not isinstance(value, int)):
         return "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
-    if field.type in ("float", "bool"):
-        named = "a number" if field.type == "float" else "a truth value"
-        return None if isinstance(value, (int, float) if field.type == "float" else int) else named
+    if declared in ("float", "bool"):
+        named = "a number" if declared == "float" else "a truth value"
+        return None if isinstance(value, (int, float) if declared == "float" else int) else named
     left_out = value is None and field.default is not dataclasses.MISSING
-    return "a text" if field.type == "str" and not (left_out or isinstance(value, str)) else None
+    return "a text" if declared == "str" and not (left_out or isinstance(value, str)) else None

@@ -75,6 +75,7 @@ REFUSED = [
     ("RELAY-TEXT-8", "fn(Primitive=1, %x) { %x }", "parameters come before"),
     ("RELAY-TEXT-8", "fn(%x, Primitive=1, Primitive=0) { %x }", "Primitive is given twice"),
     ("RELAY-TEXT-6", "nn.softmax(Constant(1, (2), float32), axis=0, axis=1)", "axis is given twice"),
+    ("RELAY-TEXT-6", "fn(%x, %w) { nn.conv2d(%x, %w, groups=1.5) }", "groups must be int, got 1.5"),
     ("RELAY-TEXT-12", "addd(1, 2)", "did you mean add"),
     ("RELAY-TEXT-13", "fn(%x: Tensor[10, float32]) { %x }", "'('"),
     ("RELAY-TEXT-7", 'meta[relay.Constant][5]\n#[metadata]\n{"relay.Constant": []}', "has 0 of them"),

@@ -8,8 +8,6 @@ None or lists, TVM holds by reference), and the two tables below the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields as fields_of
-from dataclasses import is_dataclass
 from typing import Any
 
 from baton._src.driver.tvm_json.document import Fields
@@ -59,11 +57,10 @@ class _Reader:
         if not isinstance(op, Op) or op.definition is None:
             return DictAttrs({name: self._open(name) for name in self.fields.raw})
         record: Any = op.definition.attrs
-        declared = {f.name: str(f.type) for f in fields_of(record)} if is_dataclass(record) else {}
         values = {}
         for name in self.fields.raw:
             if record.accepts(name):
-                values[name] = self._value(name, declared.get(name, "Any"))
+                values[name] = self._value(name, record.kinds.get(name, "Any"))
             elif name not in _OF_TUNERS and self._open(name):
                 help = f"it has: {', '.join(record.names) or 'none'}"
                 raise self.fields.fail(f"{op.name} has no attribute {name}", help)

@@ -188,7 +188,7 @@ class AttributeReader:
                 help = did_you_mean_words(name, record.names, listed)
                 self._cursor.error(f"{op.name} has no attribute {name}", place, help)
                 return NO_ATTRS
-            wanted = str(record.__annotations__.get(name, "Any"))
+            wanted = record.kinds.get(name, "Any")
             if not _fits(values[name], wanted):
                 self._cursor.error(f"{op.name}: {name} must be {wanted}, got {values[name]!r}", place)
                 return NO_ATTRS
