@@ -37,6 +37,8 @@ else:
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 
+# A failed assertion of a helper says what it compared, as one of a test does.
+pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in TESTS.iterdir() if folder.is_dir()))
 
 NEED_TORCH = ("frontends/torch", "docs/test_torch_page.py")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
