@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import baton
-from baton import auto_scheduler, autotvm, rpc, te
+from baton import auto_scheduler, autotvm, relay, rpc, te
 from baton import meta_schedule as ms
 from baton._src.driver.tvm_names.remote import commands
+from baton.driver import tvmc
 from baton.error import RPCError
 from baton.rpc import Tracker, TrackerSession
 
@@ -193,6 +194,34 @@ def test_computations_are_tuned_there(tracker: Tracker) -> None:
         task.tune(option)
     assert seen
     assert all(result.error_no == 0 for result in seen)  # type: ignore[attr-defined]
+
+
+def test_packages_of_tvmc_run_there(tracker: Tracker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards `tvmc.run` with `hostname` and `rpc_key`: the outputs, times and profiles of a run elsewhere."""
+    x = relay.var("x", shape=(2, 3))
+    module = baton.IRModule.from_expr(relay.Function([x], relay.Tuple([x + x, relay.exp(x)])))
+    tvmc.compile(tvmc.model.TVMCModel(module, {}), "llvm", package_path=str(tmp_path / "sum.tar"))
+    package = tvmc.TVMCPackage(tmp_path / "sum.tar")
+    here = tvmc.run(package, fill_mode="ones")
+    with served(tracker) as server:
+        for place in ({"port": tracker.port, "rpc_key": KEY}, {"port": server.port, "rpc_key": None}):
+            if place["rpc_key"] is None:
+                server.key = ""
+            there = tvmc.run(
+                package,
+                hostname="127.0.0.1",
+                fill_mode="ones",
+                benchmark=True,
+                repeat=2,
+                number=1,
+                profile=True,
+                **place,
+            )
+            assert there.outputs.keys() == here.outputs.keys() == {"output_0", "output_1"}
+            for name, value in here.outputs.items():
+                np.testing.assert_array_equal(there.outputs[name], value)
+            assert len(there.times.results) == 2
+            assert "exp" in capsys.readouterr().out
 
 
 def said(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:

@@ -117,7 +117,8 @@ def test_what_compile_refuses(options: dict[str, Any], why: str, text: Path) -> 
     ("options", "why"),
     [
         ({"device": "cuda"}, "does not run on the device 'cuda'"),
-        ({"hostname": "board"}, "in the process that loaded them"),
+        ({"hostname": "127.0.0.1", "port": 1}, "cannot connect to 127.0.0.1:1"),
+        ({"rpc_key": "board"}, "without a tracker"),
         ({"inputs": {"q": np.ones(1)}}, "'q' is not in the graph"),
         ({"inputs": {"x": np.ones((3, 3), np.float32)}}, "input 'x' has shape"),
         ({"fill_mode": "sevens"}, "unknown fill-mode"),
@@ -196,7 +197,8 @@ def test_statuses(text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert capsys.readouterr().out.split() == ["[[3.]", "[2.]]"]
     for arguments, why in (
         (["micro", "create", "project", "--force"], "not for bare devices"),
-        (["run", "--rpc-tracker", "board:9090", "module.tar"], "in the process that loaded them"),
+        (["run", "--rpc-tracker", "127.0.0.1:1", "module.tar"], "cannot connect to 127.0.0.1:1"),
+        (["run", "--rpc-tracker", "board:one", "module.tar"], "'board:one' is not HOST:PORT"),
         (["run", "--inputs", str(text), "module.tar"], "Error loading inputs file"),
         (["tune", "--target", "llvm", "-o", "r", "--tasks", "0", str(text)], "TVM's tuners"),
         (["compile", "--target", "llvm", "-o", "no/such/folder.tar", *shapes, str(text)], "No such file"),

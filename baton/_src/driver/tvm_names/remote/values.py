@@ -14,7 +14,7 @@ import numpy as np
 from baton._src.driver.tvm_names.remote import stubs
 from baton._src.driver.tvm_names.remote.errors import RPCError
 from baton._src.runtime.module_face import ModuleFace
-from baton._src.runtime.timing import BenchmarkResult
+from baton._src.runtime.timing import BenchmarkResult, Profile
 from baton._src.values.device import Device
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
@@ -59,6 +59,8 @@ class Coder:
             return {"dtype": str(value)}
         if isinstance(value, BenchmarkResult):
             return {"seconds": list(value.results)}
+        if isinstance(value, Profile):
+            return {"profile": value.json()}
         return self._object(value)
 
     def _object(self, value: Any) -> dict[str, Any]:
@@ -122,6 +124,8 @@ class Reader:
             return self._device(*text["device"])
         if "seconds" in text:
             return BenchmarkResult(tuple(text["seconds"]))
+        if "profile" in text:
+            return Profile.from_json(text["profile"])
         if "yours" in text:
             return self._own(text["yours"])
         if "mine" in text:

@@ -31,16 +31,20 @@ def add(commands: Any) -> None:
     parser.add_argument("--end-to-end", action="store_true", help="measure setting the inputs, too")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="how many measurements; default: 1")
     parser.add_argument("--number", metavar="N", type=int, default=1, help="how many runs in each; default: 1")
-    parser.add_argument("--rpc-key", help="refused: packages run on this machine")
-    parser.add_argument("--rpc-tracker", help="refused, too")
+    parser.add_argument("--rpc-key", help="of the servers, one of which is to run it")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="the tracker that knows them; port: 9090 by default")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run, print what was asked for, write the outputs."""
+    host, _, port = (options.rpc_tracker or "").partition(":")
+    if port and not port.isdigit():
+        raise refuse(f"{options.rpc_tracker!r} is not HOST:PORT", "--rpc-tracker board:9190")
     result = run_module(
         TVMCPackage(options.PATH),
         options.device,
-        hostname=options.rpc_tracker,
+        hostname=host or None,
+        port=port or 9090,
         rpc_key=options.rpc_key,
         inputs=_arrays(options.inputs) if options.inputs else None,
         fill_mode=options.fill_mode,
