@@ -36,8 +36,8 @@ def run_module(
     """Run a package once, on `inputs` by name; those that are missing are filled with "zeros", "ones" or "random".
 
     `benchmark` measures `repeat` times `number` runs (with `end_to_end`, setting the inputs too), `profile` prints a
-    table of the kernels' times. With a `hostname`, that of a server or, with `rpc_key`, of a tracker, the package is sent
-    to a server and runs there. Raises `TVMCException`: devices other than the CPU, servers that do not answer,
+    table of the kernels' times. With a `hostname`, that of a server or, with `rpc_key`, of a tracker, the package runs
+    on a server. Raises `TVMCException`: devices other than the CPU, servers that do not answer,
     arrays that do not fit.
     """
     wire()
