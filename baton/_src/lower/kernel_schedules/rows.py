@@ -1,6 +1,6 @@
 """The rule that always applies: stages fused row by row, inner loops vectorised, outer loops parallel.
 
-    softmax: max, exp, sum, divide over (n, k)   ->   for n in parallel: all four over k, exp in a buffer of one row
+    softmax: max, exp, sum, divide over (n, k)   ->   for n in parallel: all four over k (`row_blocks`)
 
 Stages are fused while each reads the others' results only at its own leading indices (the row). Elementwise stages
 merge their trailing axes into one long vector loop; reductions go to `vector_reduce`.
@@ -8,13 +8,11 @@ merge their trailing axes into one long vector loop; reductions go to `vector_re
 
 from __future__ import annotations
 
-import math
 from dataclasses import field, replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
 from baton._src.lower.kernel_schedules.shared.arg_extrema import in_two_sweeps
@@ -23,24 +21,26 @@ from baton._src.lower.kernel_schedules.shared.flat_index_digits import with_plai
 from baton._src.lower.kernel_schedules.shared.flushed_powers import flush_powers
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.interleaved import interleaved
-from baton._src.lower.kernel_schedules.shared.kept_in_result import kept_in_result
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
-    VECTORIZED,
     WORTH_A_THREAD,
-    allocated,
     i64,
     index_var,
     loop,
-    nest,
     parallel_rows,
-    product,
     sequence,
     thread_work,
 )
 from baton._src.lower.kernel_schedules.shared.opaque_loops import shared_out
 from baton._src.lower.kernel_schedules.shared.open_pieces import before_rows, in_open_pieces
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
+from baton._src.lower.kernel_schedules.shared.row_blocks import (
+    ROW_BYTES,
+    blocks_of_rows,
+    row_bytes,
+    row_view,
+    stage_work,
+)
 from baton._src.lower.kernel_schedules.shared.separate_windows import separate_windows
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
@@ -50,11 +50,9 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer, constant_shape
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
-ROW_BYTES = 1 << 15
-"""Largest row buffer kept on the stack; larger or symbolic ones are ordinary buffers that hold all rows."""
 CHUNK = 4096
 """Elements of a flat loop that a thread takes at a time."""
 
@@ -127,7 +125,7 @@ def _joint_depth(group: Group, stage: Stage, target: Target) -> int:
             while depth > 0 and not all(i is a.var for i, a in zip(load.indices[:depth], stage.spatial)):
                 depth -= 1
     near = [load.buffer for load in stage.loads if load.buffer in written and not _is_in_step(load)]
-    if depth == len(stage.spatial) - 1 > 1 and near and all(_row_bytes(b, depth - 1) <= ROW_BYTES for b in near):
+    if depth == len(stage.spatial) - 1 > 1 and near and all(row_bytes(b, depth - 1) <= ROW_BYTES for b in near):
         return depth - 1
     return depth
 
@@ -139,12 +137,6 @@ def _is_in_step(load: tir.BufferLoad) -> bool:
     return all(isinstance(index, tir.Var) for index in load.indices)
 
 
-def _row_bytes(buffer: Buffer, depth: int) -> float:
-    """The bytes of a row below `depth` leading axes, infinite for one of open size."""
-    shape = constant_shape(Buffer(buffer.data, buffer.dtype, buffer.shape[depth:]))
-    return math.inf if shape is None else math.prod(shape) * buffer.dtype.itemsize
-
-
 # ------------------------------------------------------------------------------------------------- emission
 
 
@@ -154,7 +146,7 @@ def _emit(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
     if len(group.stages) == 1:
         stage = group.stages[0]
         return _single_reduction(stage, target) if stage.reduce else elementwise(stage, target)
-    return _rows(group, kernel, target)
+    return blocks_of_rows(group.stages, group.depth, kernel, target)
 
 
 def _only_of(opaque: Opaque, kernel: Kernel) -> set[Buffer]:
@@ -220,7 +212,7 @@ def _flat(axis: Axis, store: st.BufferStore, work: int, target: Target) -> st.St
 def _single_reduction(stage: Stage, target: Target) -> st.Stmt:
     depth = _own_depth(stage, target)
     body = reduction(_below(stage, depth), target)
-    return parallel_rows(stage.spatial[:depth], _stage_work(stage, depth), body, target.num_cores)
+    return parallel_rows(stage.spatial[:depth], stage_work(stage, depth), body, target.num_cores)
 
 
 def _below(stage: Stage, depth: int) -> Stage:
@@ -229,93 +221,3 @@ def _below(stage: Stage, depth: int) -> Stage:
         return stage
     row = tuple(a.var for a in stage.spatial[:depth])
     return replace(stage, spatial=stage.spatial[depth:], buffer=row_view(stage.buffer, row))
-
-
-def row_view(buffer: Buffer, row: tuple[PrimExpr, ...]) -> Buffer:
-    """A view of one row of a buffer: the leading indices become an offset."""
-    offset: PrimExpr = i64(0) if buffer.elem_offset is None else as_int64(buffer.elem_offset)
-    for place, index in enumerate(row):
-        stride = as_int64(buffer.strides[place]) if buffer.strides else product(buffer.shape[place + 1 :])
-        offset = ops.add(offset, ops.multiply(as_int64(index), stride))
-    shape = buffer.shape[len(row) :] or (i64(1),)
-    return Buffer(buffer.data, buffer.dtype, shape, buffer.strides[len(row) :], offset, buffer.name)
-
-
-def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
-    """A loop over rows that runs all stages of a group for each."""
-    depth = group.depth
-    first = group.stages[0]
-    rows = first.spatial[:depth]
-    kept = kept_in_result(group.stages, kernel)
-    own = {
-        buffer: Buffer(_fresh_pointer(buffer), buffer.dtype, buffer.shape[depth:] or (i64(1),), name=buffer.name)
-        for buffer in _private_buffers(group, kernel)
-        if buffer is not kept
-    }
-    small = own if kept is None else {**own, kept: row_view(group.stages[-1].buffer, tuple(row.var for row in rows))}
-    parts: list[st.Stmt] = []
-    work: PrimExpr = i64(0)
-    for stage in group.stages:
-        moved = _on_row(stage, rows, depth, small)
-        parts.append(_row_part(moved, target))
-        work = ops.add(work, _stage_work(stage, depth))
-    body: st.Stmt = st.SeqStmt(tuple(parts))
-    for buffer in own.values():
-        body = allocated(buffer, body)
-    return parallel_rows(rows, work, body, target.num_cores)
-
-
-def _row_part(stage: Stage, target: Target) -> st.Stmt:
-    if stage.reduce:
-        return reduction(stage, target)
-    merged = merge_trailing(stage)
-    store = st.BufferStore(merged.buffer, merged.value, merged.indices)
-    if not merged.spatial:
-        return store
-    last = merged.spatial[-1]
-    return nest(merged.spatial[:-1], loop(last.var, last.extent, store, VECTORIZED))
-
-
-def _fresh_pointer(buffer: Buffer) -> tir.Var:
-    return tir.Var(buffer.name, "handle", pointee=buffer.dtype, scope="local")
-
-
-def _private_buffers(group: Group, kernel: Kernel) -> list[Buffer]:
-    """Buffers that only this group uses and whose rows are small."""
-    outside: set[Buffer] = set()
-    for stage in kernel.stages:
-        if stage not in group.stages:
-            outside |= stage.reads | stage.writes
-    local = set(kernel.local)
-    found = []
-    for stage in group.stages:
-        buffer = stage.buffer
-        if buffer in local and buffer not in outside and _row_bytes(buffer, group.depth) <= ROW_BYTES:
-            found.append(buffer)
-    return list(dict.fromkeys(found))
-
-
-def _on_row(stage: Stage, rows: tuple[Axis, ...], depth: int, small: dict[Buffer, Buffer]) -> Stage:
-    """The stage over the group's row variables, with the group's private buffers narrowed to one row."""
-    bound = {own.var: row.var for own, row in zip(stage.spatial[:depth], rows) if own.var is not row.var}
-    value = substitute_and_fold(stage.value, bound) if bound else stage.value
-
-    def rule(node: Any) -> Any:
-        if isinstance(node, tir.BufferLoad) and node.buffer in small:
-            return tir.BufferLoad(small[node.buffer], node.indices[depth:] or (i64(0),))
-        return None
-
-    value = rewrite(value, rule)
-    if stage.buffer in small:
-        buffer = small[stage.buffer]
-    else:
-        buffer = row_view(stage.buffer, tuple(row.var for row in rows))
-    rest = stage.spatial[depth:]
-    return replace(stage, buffer=buffer, spatial=rest, value=value)
-
-
-def _stage_work(stage: Stage, depth: int) -> PrimExpr:
-    """Roughly how many instructions one row takes, in units of a quarter vector."""
-    inner = product([a.extent for a in (*stage.spatial[depth:], *stage.reduce)])
-    each = max(1, (expression_cost(stage.value) + len(stage.loads)) // 4)
-    return ops.multiply(inner, i64(each))

@@ -150,7 +150,7 @@ def test_planes_before_lines(size: int, axes: int) -> None:
     vectors that overlap stores just made wait for them.
     """
     func = decide(pool((1, 2, size, size), "NCHW", pool_size=(5, 5), padding=(2, 2)), HOST).func
-    (extents,) = [
+    ((_, *extents),) = [  # of so many rows of a block
         n.extents for n in post_order(func.body) if isinstance(n, Allocate) and "_across" in n.buffer_var.name
     ]
     assert len(extents) == axes
