@@ -45,6 +45,8 @@ class Value:
     sizes up to 2**24 exactly."""
     joined: tuple[Value, ...] | None = None
     """The tensors of integers that a vector is joined from, of which a run need not tell those that are known."""
+    stood_up: tuple[Value, int] | None = None
+    """The tensor that this is one of along a new axis, and the place of that axis: several of them are stacked."""
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
     """Names for the elements, which are read at run time at this point: `GraphBuilder.numbers`."""

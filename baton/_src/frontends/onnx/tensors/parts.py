@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,35 @@ from baton._src.values.dtype import INT64
 
 
 def concat(node: OnnxNode) -> Value:
-    given = node.given
+    axis = int(node.attr("axis", 0))
+    given = _without_empty(node.given, axis)
     if len(given) == 1:
         return given[0]
-    found = node.graph.call("concat", tuple(given), axis=int(node.attr("axis", 0)))
+    stood_up = [v.stood_up for v in given if v.stood_up is not None]
+    if len(stood_up) == len(given) and {place for _, place in stood_up} == {node.place(axis, given[0].rank)}:
+        return node.graph.call("stack", tuple(x for x, _ in stood_up), axis=axis)
+    found = node.graph.call("concat", tuple(given), axis=axis)
     if found.rank == 1 and found.dtype.is_int and any(v.contents() is not None for v in given):
         found.joined = tuple(given)
     return found
+
+
+def _without_empty(given: Sequence[Value], axis: int) -> Sequence[Value]:
+    """The tensors to be joined but for those that are known to have nothing along the axis."""
+
+    def of_length(value: Value, length: int) -> Any:
+        shape = value.shape
+        at = axis if shape is None or axis >= 0 else axis + len(shape)
+        return (
+            None if shape is None or not 0 <= at < len(shape) else (value.dtype, *shape[:at], length, *shape[at + 1 :])
+        )
+
+    def is_empty(value: Value) -> bool:
+        return value.shape is not None and (value.dtype, *value.shape) == of_length(value, 0)
+
+    full = [value for value in given if not is_empty(value)]
+    alike = {of_length(value, 0) for value in given}
+    return full if full and len(alike) == 1 else given
 
 
 def split(node: OnnxNode) -> tuple[Value, ...]:
@@ -55,6 +78,10 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     places = [int(p) for p in np.cumsum(known)[:-1]]
     if x.dims is not None:
         return tuple(g.dims(part, x.dtype) for part in np.split(x.dims, places, axis))
+    if sum(n > 0 for n in known) == 1:
+        return tuple(
+            x if n else g.call("strided_slice", x, axes=(axis,), begin=(0,), end=(0,), strides=(1,)) for n in known
+        )
     return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
 
 
@@ -144,7 +171,17 @@ def slice_(node: OnnxNode) -> Value:
         listed = ", ".join(f"{c} {name}" for name, c in counts.items())
         node.fail(f"it has {listed}", help="give one of each for each axis that is cut")
     starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
+    if x.shape is not None and _is_all([x.shape[a] for a in axes], starts, stops, steps):
+        return x
     return g.call("strided_slice", x, axes=axes, begin=tuple(starts), end=tuple(stops), strides=steps)
+
+
+def _is_all(dims: Sequence[Dim], starts: Sequence[Dim], stops: Sequence[Dim], steps: Sequence[int]) -> bool:
+    """Whether a slice, all of whose numbers are known, leaves nothing out."""
+    return all(
+        step == 1 and all(isinstance(n, int) for n in (dim, start, stop)) and start == 0 and stop >= dim
+        for dim, start, stop, step in zip(dims, starts, stops, steps, strict=True)
+    )
 
 
 def _length(vector: Value) -> Dim:

@@ -115,7 +115,10 @@ def unsqueeze(node: OnnxNode) -> Value:
     if len(places) < len(axes):
         node.fail(f"axes {list(axes)} repeat an axis")
     rest = iter(x.shape)
-    return node.graph.reshape(x, [1 if i in places else next(rest) for i in range(rank)])
+    found = node.graph.reshape(x, [1 if i in places else next(rest) for i in range(rank)])
+    if len(places) == 1 and found.contents() is None:
+        found.stood_up = x, *places
+    return found
 
 
 def depth_to_space(node: OnnxNode) -> Value:
