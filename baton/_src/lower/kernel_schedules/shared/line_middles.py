@@ -16,7 +16,7 @@ from functools import reduce
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
@@ -37,18 +37,22 @@ class Middle:
     value: PrimExpr
     before: int | None
     """How many places there are before it at most, if that is known; usually there are as many behind it."""
+    outside: PrimExpr | None
+    """The value at the other places, if it is the same there for each tap."""
 
 
 def middle(value: PrimExpr, line: Axis, window: tuple[Axis, ...]) -> Middle | None:
     """Where conditions of `value` hold for each tap of a window of known size; None if it has no such conditions."""
     first: list[PrimExpr] = []
     ends: list[PrimExpr] = []
+    holding: list[PrimExpr] = []
 
     def holds(condition: PrimExpr) -> bool:
         """Whether it does from some place of the line on, or up to one, which is kept."""
         found = _place(condition, line.var, window)
         if found is not None:
             (first if found[0] else ends).append(found[1])
+            holding.append(condition)
         return found is not None
 
     def rule(node: object) -> PrimExpr | None:
@@ -64,7 +68,18 @@ def middle(value: PrimExpr, line: Axis, window: tuple[Axis, ...]) -> Middle | No
         return None
     length, before = as_int64(line.extent), reduce(ops.max, [*first, i64(0)])
     begin = ops.min(before, length)
-    return Middle(begin, ops.max(begin, reduce(ops.min, [*ends, length])), found, constant(before))
+    end = ops.max(begin, reduce(ops.min, [*ends, length]))
+    return Middle(begin, end, found, constant(before), _outside(value, holding, window))
+
+
+def _outside(value: PrimExpr, holding: list[PrimExpr], window: tuple[Axis, ...]) -> PrimExpr | None:
+    """What the value is where one of the conditions fails, if the tap does not matter."""
+    match value:
+        case tir.Call(op=Op(name="tir.if_then_else"), args=(condition, _, other)):
+            parts = ops.conjuncts(condition)
+            if all(c in parts and not any(depends(c, tap.var) for tap in window) for c in holding):
+                return None if any(depends(other, tap.var) for tap in window) else other
+    return None
 
 
 def _place(condition: PrimExpr, along: tir.Var, window: tuple[Axis, ...]) -> tuple[bool, PrimExpr] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, step
@@ -118,11 +119,17 @@ def _windows(stage: Stage, lanes: int) -> st.Stmt:
     if found is None:
         return _part(stage, i64(0), axis.extent)
     begin, end = index_var("begin"), index_var("end")
-    kind = VECTORIZED if found.before is None or found.before > FEW_BEFORE else SERIAL
+    if found.outside is not None and structural_equal(found.outside, identity(stage)):
+        assert stage.init is not None
+        border = replace(stage, value=stage.init, reduce=())
+        kind = VECTORIZED
+    else:
+        border = stage
+        kind = VECTORIZED if found.before is None or found.before > FEW_BEFORE else SERIAL
     parts = sequence(
-        _part(stage, i64(0), begin, kind=kind),
+        _part(border, i64(0), begin, kind=kind),
         _part(replace(stage, value=found.value), begin, end),
-        _part(stage, end, as_int64(axis.extent), kind=kind),
+        _part(border, end, as_int64(axis.extent), kind=kind),
     )
     return st.LetStmt(begin, found.begin, st.LetStmt(end, found.end, parts))
 
@@ -131,7 +138,8 @@ def _part(stage: Stage, begin: PrimExpr, end: PrimExpr, lanes: int = 0, kind: st
     """Elements of the last spatial axis from `begin` to `end`, in vectors of so many lanes where that is said."""
     axis, place = stage.spatial[-1], index_var(stage.spatial[-1].var.name)
     at = ops.cast(axis.var.dtype, ops.add(begin, place))
-    body = substitute_and_fold(_accumulated(stage), {axis.var: at})
+    element = _accumulated(stage) if stage.reduce else st.BufferStore(stage.buffer, stage.value, stage.indices)
+    body = substitute_and_fold(element, {axis.var: at})
     return loop(place, ops.subtract(as_int64(end), begin), body, kind, **({"lanes": lanes} if lanes else {}))
 
 
