@@ -175,6 +175,25 @@ def test_short_axes_are_interleaved(count: int, target: Target) -> None:
         np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
 
 
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_interleaved_vectors_overlap(count: int, target: Target) -> None:
+    """Guards that the last vector of a row ends where it does (28 channels of 2x2 blocks: 12 of 28 pairs went one by
+    one), and rows of open length, shorter than a vector among them.
+    """
+    n = Var("n", "int64")
+    a = placeholder((2, count, n), "float32", "a")
+    func = create_prim_func([a, compute((2, n, count), lambda i, j, k: a[i, k, j], "t")])
+    decision = decide(func, target)
+    assert decision.rule == "transpose"
+    library = build(decision.func, target, checked=True)
+    for length in (0, 1, 3, 4, 15, 16, 17, 28, 40):
+        given = random_array((2, count, length), "float32", 1)
+        out = np.zeros((2, length, count), "float32")
+        assert call(library, decision.func, given, out) is None
+        np.testing.assert_array_equal(out, given.transpose(0, 2, 1))
+
+
 @pytest.mark.parametrize("size", [4, 5, 9, 16, 37])
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_axes_shorter_than_a_vector_are_interleaved(size: int, target: Target) -> None:

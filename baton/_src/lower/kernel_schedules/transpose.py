@@ -208,18 +208,12 @@ def _emit_moved(move: _Movement, target: Target) -> st.Stmt:
     lanes = i64(move.lanes)
     row, column = index_var("row"), index_var("column")
 
-    def start(number: tir.Var, side: Axis) -> PrimExpr:
-        place = ops.multiply(number, lanes)
-        last = ops.subtract(as_int64(side.extent), lanes)
-        return place if _divides(side, move.lanes) else ops.min(place, last)
-
     def line(top: PrimExpr) -> st.Stmt:
-        return loop(
-            column, columns, named("left", start(column, move.along), lambda left: _moved_square(move, top, left))
-        )
+        left = _start(move, column, move.along)
+        return loop(column, columns, named("left", left, lambda left: _moved_square(move, top, left)))
 
     rows, columns = (ceil_div(as_int64(side.extent), lanes) for side in (move.across, move.along))
-    body = named("top", start(row, move.across), line)
+    body = named("top", _start(move, row, move.across), line)
     work = ops.multiply(columns, i64(move.lanes * move.lanes))
     return parallel_rows((*move.others, Axis(row, rows)), work, body, target.num_cores)
 
@@ -279,20 +273,29 @@ def _emit_computed(move: _Movement, target: Target) -> st.Stmt:
 
 
 def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
-    """Interleave vectors along `across`, one for each index of `along`."""
+    """Interleave vectors along `across`, one for each index of `along`. The last ones end where the axis does."""
     count, lanes, stage = move.along.size or 1, i64(move.lanes), move.stage
     length = as_int64(move.across.extent)
     vector, left, j = index_var("vector"), index_var("i"), index_var("j")
-    first = ops.multiply(vector, lanes)
-    run = tir.Ramp(first, i64(1), move.lanes)
-    interleaved = interleave([move.source(move.loads[0], run, i64(n)) for n in range(count)])
-    line = tir.Ramp(ops.multiply(first, i64(count)), i64(1), count * move.lanes)
-    whole = st.BufferStore(joined(stage.buffer, len(stage.spatial) - 2), interleaved, (*stage.indices[:-2], line))
-    at = ops.add(ops.multiply(ops.floordiv(length, lanes), lanes), left)
-    rest = loop(left, ops.floormod(length, lanes), loop(j, count, move.store(move.value(at, j), at, j)))
-    body = loop(vector, ops.floordiv(length, lanes), whole)
-    body = body if _divides(move.across, move.lanes) else sequence(body, rest)
+
+    def whole(first: PrimExpr) -> st.Stmt:
+        run = tir.Ramp(first, i64(1), move.lanes)
+        interleaved = interleave([move.source(move.loads[0], run, i64(n)) for n in range(count)])
+        line = tir.Ramp(ops.multiply(first, i64(count)), i64(1), count * move.lanes)
+        return st.BufferStore(joined(stage.buffer, len(stage.spatial) - 2), interleaved, (*stage.indices[:-2], line))
+
+    body = loop(vector, ceil_div(length, lanes), named("first", _start(move, vector, move.across), whole))
+    if move.across.size is None:
+        few = loop(left, length, loop(j, count, move.store(move.value(left, j), left, j)))
+        body = st.IfThenElse(ops.greater_equal(length, lanes), body, few)
     return parallel_rows(stage.spatial[:-2], ops.multiply(length, i64(count)), body, target.num_cores)
+
+
+def _start(move: _Movement, number: tir.Var, side: Axis) -> PrimExpr:
+    """Where a vector or square begins on a side: the last one ends where the side does."""
+    place = ops.multiply(number, i64(move.lanes))
+    last = ops.subtract(as_int64(side.extent), i64(move.lanes))
+    return place if _divides(side, move.lanes) else ops.min(place, last)
 
 
 def _divides(axis: Axis, lanes: int) -> bool:

@@ -131,3 +131,23 @@ def test_lines_that_a_reshape_joined() -> None:
     out = np.zeros((4, 10, 100), "float32")
     assert call(build(func, checked=True), func, a, b, out) is None
     np.testing.assert_array_equal(out, np.stack([a, b], 2).reshape(4, 10, 100))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("block", [2, 3])
+@pytest.mark.parametrize("length", [16, 19, 22, 27, 31])
+def test_depth_to_space(length: int, block: int, target: Target) -> None:
+    """Guards values that lie side by side along the axis in front, and all that whole vectors may leave of a row:
+    halves, quarters, single elements (3 by 3 blocks of 27 channels of 64x64 75 to 15 us).
+    """
+    x = placeholder((block * block, 4, length), "float32", "x")
+
+    def value(i: Any, j: Any) -> Any:
+        return x(i % block * block + j % block, i // block, j // block) + 1.0
+
+    func = scheduled(create_prim_func([x, compute((4 * block, length * block), value, "y")]), target)
+    given = random_array((block * block, 4, length), "float32", 1)
+    out = np.zeros((4 * block, length * block), "float32")
+    assert call(build(func, target, checked=True), func, given, out) is None
+    wanted = given.reshape(block, block, 4, length).transpose(2, 0, 3, 1).reshape(out.shape) + 1
+    np.testing.assert_array_equal(out, wanted)

@@ -5,12 +5,18 @@
     for v in n / 8: a[0:8] = f(8v + 0:8);  b[0:8] = g(8v + 0:8);  B[8v + 0:8, :] = a and b, interleaved by shuffles
 
 Vectors along j, which is short, would compute all values for each element and select one. Where nothing is chosen, but
-what is loaded depends either on i or on j, they would be as short as j:
+what is loaded depends either on i or on j, they would be as short as j, and what lies side by side along i would be
+loaded one by one:
 
     for i in n, j in 2: B[i, j] = x[i] * s[j]    ->    a[0:8] = x[8v + 0:8] * s[0];  b[0:8] = x[8v + 0:8] * s[1];  ..
+    for i in n, j in 2: B[i, j] = x[j, i] + 1    ->    a[0:8] = x[0, 8v + 0:8] + 1;  b[0:8] = x[1, 8v + 0:8] + 1;  ..
+
+What is left of an axis is done by halves of a vector, quarters, .. and single elements.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -38,6 +44,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
+SHORTEST = 4
+"""Elements of the shortest vectors."""
+
 
 def interleaved(stage: Stage, target: Target) -> st.Stmt | None:
     """The loops of an elementwise stage whose last axis chooses among values; None if it is not of this form."""
@@ -51,7 +60,7 @@ def interleaved(stage: Stage, target: Target) -> st.Stmt | None:
     lanes = target.lanes(max(32, stage.buffer.dtype.bits))
     if stage.buffer.dtype.is_bool or not all(_is_wide(v, along) for v in values):
         return None
-    if not _chooses(stage.value, last) and not _is_outer(stage, along, last):
+    if not (_chooses(stage.value, last) or _is_outer(stage, along, last) or _is_across(stage, along, last)):
         return None
     if along.size is not None and along.size < lanes:
         return None
@@ -80,6 +89,13 @@ def _is_outer(stage: Stage, along: Axis, last: Axis) -> bool:
     return any(is_along for is_along, _ in uses) and not any(all(both) for both in uses)
 
 
+def _is_across(stage: Stage, along: Axis, last: Axis) -> bool:
+    """Whether what is loaded lies side by side along the one axis, and not along the other."""
+    return all(step(load, along) in (0, 1) for load in stage.loads) and any(
+        step(load, last) not in (0, 1) for load in stage.loads
+    )
+
+
 def _is_wide(value: PrimExpr, along: Axis) -> bool:
     """Whether all that a value loads are vectors along the axis, or single elements."""
     loads = [n for n in post_order(value) if isinstance(n, tir.BufferLoad)]
@@ -91,15 +107,29 @@ def _emitted(stage: Stage, values: list[PrimExpr], lanes: int, target: Target) -
     """Whole vectors, then what is left of each run along the axis."""
     along, rows = stage.spatial[-2], stage.spatial[:-2]
     length, vector = as_int64(along.extent), index_var("vector")
-    full, rest = ops.floordiv(length, i64(lanes)), ops.floormod(length, i64(lanes))
+    full = ops.floordiv(length, i64(lanes))
     work = lanes * len(values) * max(1, expression_cost(stage.value) // 2)
     main = _vector(stage, values, ops.multiply(vector, i64(lanes)), lanes)
     whole = parallel_rows((*rows, Axis(vector, full)), work, main, target.num_cores)
     if along.size is not None and along.size % lanes == 0:
         return whole
     fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in rows}
-    tail = substitute_and_fold(_tail(stage, values, ops.multiply(full, i64(lanes)), rest, lanes), fresh)
-    return sequence(whole, nest(tuple(Axis(fresh[a.var], a.extent) for a in rows), tail))
+    left = substitute_and_fold(sequence(*_left(stage, values, length, lanes)), fresh)
+    return sequence(whole, nest(tuple(Axis(fresh[a.var], a.extent) for a in rows), left))
+
+
+def _left(stage: Stage, values: list[PrimExpr], length: PrimExpr, lanes: int) -> Iterator[st.Stmt]:
+    """What whole vectors leave of a run: shorter ones, and fewer elements than the shortest of those."""
+    while lanes > SHORTEST:
+        half, once = lanes // 2, index_var("once")
+        start = ops.multiply(ops.floordiv(length, i64(lanes)), i64(lanes))
+        count = ops.floordiv(ops.floormod(length, i64(lanes)), i64(half))
+        if not ops.is_const(count, 0):
+            yield loop(once, count, _vector(stage, values, start, half))
+        lanes = half
+    rest = ops.floormod(length, i64(lanes))
+    if not ops.is_const(rest, 0):
+        yield _tail(stage, values, ops.multiply(ops.floordiv(length, i64(lanes)), i64(lanes)), rest, lanes)
 
 
 def _filled(
