@@ -117,7 +117,7 @@ def unsqueeze(node: OnnxNode) -> Value:
     rest = iter(x.shape)
     found = node.graph.reshape(x, [1 if i in places else next(rest) for i in range(rank)])
     if len(places) == 1 and found.contents() is None:
-        found.stood_up = x, *places
+        found.stood_up = x, min(places)
     return found
 
 

@@ -77,9 +77,10 @@ def _outside(value: PrimExpr, holding: list[PrimExpr], window: tuple[Axis, ...])
     match value:
         case tir.Call(op=Op(name="tir.if_then_else"), args=(condition, _, other)):
             parts = ops.conjuncts(condition)
-            if all(c in parts and not any(depends(c, tap.var) for tap in window) for c in holding):
-                return None if any(depends(other, tap.var) for tap in window) else other
-    return None
+            alike = all(c in parts and not any(depends(c, tap.var) for tap in window) for c in holding)
+            return other if alike and not any(depends(other, tap.var) for tap in window) else None
+        case _:
+            return None
 
 
 def _place(condition: PrimExpr, along: tir.Var, window: tuple[Axis, ...]) -> tuple[bool, PrimExpr] | None:
