@@ -77,8 +77,9 @@ def _outside(value: PrimExpr, holding: list[PrimExpr], window: tuple[Axis, ...])
     match value:
         case tir.Call(op=Op(name="tir.if_then_else"), args=(condition, _, other)):
             parts = ops.conjuncts(condition)
-            alike = all(c in parts and not any(depends(c, tap.var) for tap in window) for c in holding)
-            return other if alike and not any(depends(other, tap.var) for tap in window) else None
+            own = all(any(c is part for part in parts) for c in holding)
+            alike = not any(depends(e, tap.var) for e in (*holding, other) for tap in window)
+            return other if own and alike else None
         case _:
             return None
 
