@@ -89,6 +89,15 @@ def test_rules_are_not_merely_strict() -> None:
     assert sum(_judge(d, 0, 20) for d in JUDGED) > 5 * len(JUDGED)
 
 
+FOUND = [("nn.max_pool_places", 885455616), ("nn.block_quantised_dense", 885455617)]
+
+
+@pytest.mark.parametrize(("name", "seed"), FOUND)
+def test_mutated_operands_that_were_not_meant(name: str, seed: int) -> None:
+    """Found by `make fuzz`: operands without elements failed in NumPy's words, two dtypes in a kernel's."""
+    assert _judge(next(d for d in JUDGED if d.name == name), seed, 300, kernels=30) > 0
+
+
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", seeds_at_length(3))
 def test_many_mutated_operands(seed: int) -> None:

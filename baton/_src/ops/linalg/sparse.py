@@ -92,7 +92,7 @@ def as_dense(data: Any, indices: Any, starts: Any, columns: int) -> Any:
     """The matrix itself."""
     high, wide = data.shape[1:] if data.ndim == 3 else (1, 1)
     found = np.zeros((len(starts) - 1, high, columns // wide, wide), data.dtype)
-    blocks = data.reshape(-1, high, wide)
+    blocks = data.reshape(len(data), high, wide)
     for row, (low, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist())):
         for e in range(low, end):
             if not (0 <= e < len(blocks) and 0 <= indices[e] < found.shape[2]):

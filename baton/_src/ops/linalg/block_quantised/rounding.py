@@ -47,7 +47,7 @@ def rounded(data: Any, block: int, blocks: int) -> tuple[Any, Any, Any]:
 
 def rounded_data(x: AnyArray, block: int) -> AnyArray:
     """Data (rows, whole blocks) as they are after rounding, as float32."""
-    blocks = x.astype("float32").reshape(x.shape[0], -1, block)
+    blocks = x.astype("float32").reshape(x.shape[0], x.shape[1] // block, block)
     bound = np.maximum(np.abs(blocks).max(axis=2, keepdims=True), np.float32(LEAST))
     numbers = np.rint(blocks * (np.float32(GREATEST) / bound))
     found: AnyArray = (numbers * (bound / np.float32(GREATEST))).reshape(x.shape)

@@ -9,6 +9,7 @@ is our own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -120,16 +121,17 @@ def in_panels(rows: AnyArray) -> AnyArray:
     """(units, n) as (panels, n, 64); missing units are zeros."""
     missing = -rows.shape[0] % PANEL
     whole = np.pad(rows, ((0, missing), (0, 0)))
-    return np.ascontiguousarray(whole.reshape(-1, PANEL, rows.shape[1]).transpose(0, 2, 1))
+    return np.ascontiguousarray(whole.reshape(len(whole) // PANEL, PANEL, rows.shape[1]).transpose(0, 2, 1))
 
 
 def unpacked(words: AnyArray, bits: int) -> AnyArray:
     """The numbers in panels of words, as (units, inputs)."""
     each = np.ascontiguousarray(out_of_panels(words)[..., None], "<i4").view("uint8")
     numbers = [each >> np.uint8(shift) & np.uint8((1 << bits) - 1) for shift in range(0, 8, bits)]
-    return np.stack(numbers, axis=2).reshape(each.shape[0], -1)
+    whole = np.stack(numbers, axis=2)
+    return whole.reshape(len(whole), math.prod(whole.shape[1:]))
 
 
 def out_of_panels(panels: AnyArray) -> AnyArray:
     """(panels, n, 64) as (units, n)."""
-    return panels.transpose(0, 2, 1).reshape(-1, panels.shape[1])
+    return panels.transpose(0, 2, 1).reshape(len(panels) * panels.shape[2], panels.shape[1])

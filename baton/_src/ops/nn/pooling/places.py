@@ -17,6 +17,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.row_major import element_count, flat_index
 from baton._src.ops.samples import Arr, Sample
@@ -43,6 +44,7 @@ class PlacesAttrs(Attrs):
 def infer(call: OpCall[PlacesAttrs]) -> Info:
     """A place for each maximum."""
     x, pooled, rank = call.tensor(0), call.tensor(1), len(call.attrs.pool_size) + 2
+    same_dtype(call, (x, pooled))
     for t in (x, pooled):
         if t.ndim not in (-1, rank):
             call.fail(f"windows of {rank - 2} axes are over tensors of {rank}, got {show_shape(t.shape, t.ndim)}")
@@ -90,7 +92,7 @@ def reference(inputs: Any, a: PlacesAttrs) -> Any:
         grid = np.meshgrid(*axes, indexing="ij")
         inside = np.all([(at >= 0) & (at < size) for at, size in zip(grid, sizes, strict=True)], axis=0)
         place = np.ravel_multi_index([np.where(inside, at, 0) for at in grid], sizes)
-        value = x.reshape(*x.shape[:2], -1)[:, :, place]
+        value = x.reshape(*x.shape[:2], math.prod(sizes))[:, :, place]
         found = np.where(((value == pooled) | (value != value)) & inside, place, found)
     return found
 
