@@ -166,3 +166,19 @@ def loop_with_memory(condition: str, index: str) -> st.For:
 def test_what_an_iteration_keeps_for_itself_tells_nothing_of_another(condition: str, index: str) -> None:
     """Guards that memory of an iteration, in indices or conditions, is not taken for the same value in all of them."""
     assert [c.store.buffer.name for c in conflicts(loop_with_memory(condition, index), {})] == ["A"]
+
+
+def test_what_never_runs_meets_nothing() -> None:
+    """Found by random kernels: that a literal condition holds nowhere was an error of NumPy."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), P: T.Buffer((8,), "int32")):
+    for i in range(8):
+        for j in range(4):
+            if T.bool(False):
+                A[i % 5 + j] = T.float32(1)
+""")
+    assert (
+        list(conflicts(next(n for n in post_order(func.body) if isinstance(n, st.For) and n.loop_var.name == "i"), {}))
+        == []
+    )

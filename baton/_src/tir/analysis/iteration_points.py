@@ -63,7 +63,7 @@ class Points:
 
     def keep(self, chosen: Any) -> None:
         """Keep only the columns for which the condition holds."""
-        mask = np.broadcast_to(chosen, self.count)
+        mask = np.broadcast_to(np.asarray(chosen, bool), self.count)  # a literal is a number
         if not mask.all():
             self.columns = {v: c[mask] if np.ndim(c) else c for v, c in self.columns.items()}
             self.count = int(mask.sum())
