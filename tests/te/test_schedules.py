@@ -307,3 +307,32 @@ def test_copies_of_one_result_of_several() -> None:
     assert "B_v1_local[v0] = B_v1[v0]" in text
     with pytest.raises(DiagnosticError, match="cache one of them"):
         create_schedule(c.op).cache_write([first, second], "local")
+
+
+def test_aligned_results() -> None:
+    """Guards that rows of a result, whose memory is the caller's, may be said to be aligned: TVM takes it for a hint."""
+    text = applied(lambda s, t: s[t["D"]].storage_align(t["D"].op.axis[0], 8, 1))
+    assert "buffer_dim_align" not in text
+
+
+def test_axis_that_is_gone() -> None:
+    """Guards the error of a stage placed at an axis that was split after that: it names the axes there are."""
+
+    def change(s: Any, t: Graph) -> None:
+        s[t["C"]].compute_at(s[t["D"]], t["D"].op.axis[0])
+        s[t["D"]].split(t["D"].op.axis[0], 4)
+
+    with pytest.raises(DiagnosticError, match=r"i is not an axis of stage D \(any more\)"):
+        applied(change)
+
+
+def test_copies_are_computations() -> None:
+    """Guards what stages of copies and partial results tell: their tensors, and what they read."""
+    tensors = graph()
+    schedule = create_schedule(tensors["D"].op)
+    copy = schedule.cache_read(tensors["A2"], "local", [tensors["C"].op])
+    assert copy.op.output(0).dtype == "float32"
+    assert copy.op.input_tensors == (tensors["A2"],)
+    partial = schedule.rfactor(tensors["C"], tensors["C"].op.reduce_axis[0])
+    assert partial.op.output(0) == partial
+    assert set(partial.op.input_tensors) == {tensors["A2"], tensors["B"]}

@@ -167,6 +167,7 @@ class _Application:
             return
         _, parent, axis = stage.attached
         self.name_of(parent)
+        parent.place(axis)  # it may have been split or fused since
         self.schedule.compute_at(self.name_of(stage), self.loops[axis.var], preserve_unit_loops=True)
         axes = self._in_block_order(stage)
         self._name_loops(stage, axes)
@@ -206,8 +207,9 @@ class _Application:
                 case ("set_scope", scope):
                     schedule.set_scope(self.name_of(stage), 0, scope)
                 case ("storage_align", axis, factor, offset):
-                    place = [a.var for a in stage.root_axes].index(axis.var)
-                    schedule.storage_align(self.name_of(stage), 0, place, factor, offset)
+                    name, place = self.name_of(stage), [a.var for a in stage.root_axes].index(axis.var)
+                    if schedule.get(name).writes[0].buffer not in schedule.func.buffer_map.values():
+                        schedule.storage_align(name, 0, place, factor, offset)  # the caller aligns its own memory
                 case ("double_buffer" | "rolling_buffer" as hint,):
                     schedule.annotate(self.name_of(stage), f"{hint}_scope", 0)
                 case _:

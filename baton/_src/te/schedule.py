@@ -65,8 +65,9 @@ class Schedule:
         given = list(readers) if isinstance(readers, (list, tuple)) else [readers]
         if not given:
             raise refuse(f"cache_read of {tensor.name} is for stages that read it: name one or more")
-        axes = (IterVar(domain(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
-        made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), ()), copies=stage)
+        axes = [IterVar(domain(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape)]
+        copied = tensor(*(axis.var for axis in axes))
+        made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), (copied,)), copies=stage)
         made.copied_to = scope
         self.stages.insert(self.stages.index(stage) + 1, made)
         self.structure.append(("cache_read", tensor, made, scope, [self[r].op for r in given]))
@@ -140,7 +141,7 @@ class Schedule:
         renamed = [(old, factored if old is axis else new) for old, new in renamed]
         place = factor_axis if factor_axis >= 0 else factor_axis + len(kept) + 1
         shown = (*kept[:place], factored, *kept[place:])
-        made = Stage(ComputeOp(f"{stage.op.name}.rf", shown, tuple(reduced), ()), copies=stage)
+        made = Stage(ComputeOp(f"{stage.op.name}.rf", shown, tuple(reduced), stage.op.body), copies=stage)
         made.renamed = renamed
         made.leaf_iter_vars = [new for _, new in renamed]
         self.stages.insert(self.stages.index(stage), made)
