@@ -30,6 +30,26 @@ def test_words_of_scripts_with_kernels_of_their_own() -> None:
     assert [utils.get_max_power2_factor(*given) for given in ((24,), (24, 7), (7,))] == [8, 4, 1]
 
 
+def test_small_helpers_of_scripts() -> None:
+    """Guards what topi.utils asks of shapes and of the target in force, and topi.testing's comparison of a kernel."""
+    utils = topi.utils
+    assert utils.ceil_div(7, 2) == 4
+    assert utils.swap([1, 2, 3, 4], 1) == [1, 4, 3, 2]
+    assert utils.is_dynamic_shape((1, te.size_var("n")))
+    assert not utils.is_dynamic_shape(tensor(2, 3).shape)
+    assert utils.ncw_pack_layout("NCW2n8c")
+    assert utils.ncw_xc_layout("NCW8c")
+    assert not utils.ncw_xc_layout("NCW")
+    with tvm.target.Target("llvm"):
+        assert utils.is_target("cpu")
+        assert not utils.is_target(["cuda", "gpu"])
+    data = numbers(3, 4)
+    given = ([data], np.exp(data), "llvm", tvm.cpu(), topi.exp, topi.generic.schedule_injective)
+    topi.testing.compare_numpy_tvm(*given)
+    with pytest.raises(AssertionError):
+        topi.testing.compare_numpy_tvm([data], data, *given[2:])
+
+
 def test_layouts_and_pads_of_scripts_convolutions() -> None:
     """Guards layouts by name and paddings in all their forms, and what stages of a convolution tell."""
     utils = topi.utils

@@ -310,7 +310,7 @@ def test_copies_of_one_result_of_several() -> None:
 
 
 def test_aligned_results() -> None:
-    """Guards that rows of a result, whose memory is the caller's, may be said to be aligned: TVM takes it for a hint."""
+    """Guards that rows of a result may be said to be aligned: it is a hint, the memory is the caller's."""
     text = applied(lambda s, t: s[t["D"]].storage_align(t["D"].op.axis[0], 8, 1))
     assert "buffer_dim_align" not in text
 

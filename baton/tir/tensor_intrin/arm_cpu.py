@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("tir.schedule.transformations.dot_products", "ARM_DOT_4x4_i8_NEON_INTRIN ARM_DOT_4x4_i8_SDOT_INTRIN"),
         **names("tir.schedule.transformations.dot_products", "ARM_DOT_4x4_u8_UDOT_INTRIN ARM_DOT_4x4_u8_HDOT_INTRIN"),
+        **names("driver.tvm_names.tir.dot_product_parts", "neon_4x4_i8i8i32_desc neon_4x4_i8i8i32_impl"),
     },
     before=wire,
 )

@@ -7,6 +7,12 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    names("tir.schedule.transformations.dot_products", "VNNI_DOT_16x4_INTRIN AVX512_DOT_16x4_INTRIN"),
+    {
+        **names("tir.schedule.transformations.dot_products", "VNNI_DOT_16x4_INTRIN AVX512_DOT_16x4_INTRIN"),
+        **names("driver.tvm_names.tir.dot_product_parts", "dot_product_16x4_u8i8i32_desc"),
+        **names(
+            "driver.tvm_names.tir.dot_product_parts", "dot_product_16x4_u8i8i32_vnni dot_product_16x4_u8i8i32_avx512"
+        ),
+    },
     before=wire,
 )

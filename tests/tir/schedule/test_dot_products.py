@@ -18,6 +18,8 @@ from baton._src.tir.schedule.transformations.dot_products import DOT_PRODUCTS
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import node_text, script
 from baton.script import tir as T
+from baton.tir import TensorIntrin
+from baton.tir.tensor_intrin import arm_cpu, x86
 from tests.codegen.native_run import run_native
 
 RNG = np.random.default_rng(5)
@@ -43,7 +45,7 @@ def packed_matmul(rows: int, left: str, right: str, total: str, packed: bool = T
     )
 
 
-def tensorized(name: str, packed: bool = True) -> PrimFunc:
+def tensorized(name: str, packed: bool = True, intrinsic: str | None = None) -> PrimFunc:
     dot = DOT_PRODUCTS[name]
     sch = Schedule(packed_matmul(dot.rows, dot.left, dot.right, dot.total, packed))
     block = sch.get_block("C")
@@ -51,7 +53,7 @@ def tensorized(name: str, packed: bool = True) -> PrimFunc:
     (jo, ji), (ko, ki) = sch.split(j, [None, dot.rows]), sch.split(k, [None, 4])
     sch.reorder(i, jo, ko, ji, ki)
     sch.decompose_reduction(block, ko)
-    sch.tensorize(ji, name)
+    sch.tensorize(ji, intrinsic or name)
     return sch.func
 
 
@@ -127,3 +129,11 @@ def test_kernels_of_vectors() -> None:
     s.parallel(loop)
     with pytest.raises(DiagnosticError, match="A is read or written by vectors"):
         s.transform_layout("B", "A", lambda i: (i // 16, i % 16))
+
+
+def test_intrinsics_over_their_parts() -> None:
+    """Guards that a script's own intrinsic may take over the description of a built-in one."""
+    TensorIntrin.register("mine", x86.dot_product_16x4_u8i8i32_desc, x86.dot_product_16x4_u8i8i32_vnni, override=True)
+    built_in, own = tensorized("dot_16x4_vnni"), tensorized("dot_16x4_vnni", intrinsic="mine")
+    assert script(own) == script(built_in)
+    assert script(arm_cpu.neon_4x4_i8i8i32_desc) == script(TensorIntrin.get("dot_4x4_i8i8s32_neon").desc)

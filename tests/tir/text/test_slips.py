@@ -32,6 +32,7 @@ SLIPS = {
     '    x: T.IterVar("handle", A) = 1': (3, "T.IterVar does not take these arguments", ""),
     "    B[0, 0] = T.call_intrin(A, A)": (3, "T.call_intrin does not take these arguments", ""),
     "    T.evaluate(T.access_ptr(A[0, 0]))": (3, "T.access_ptr does not take these arguments", ""),
+    "    B[0, T.ramp(0, 1, T.vscale() * 4)] = 1": (3, "fixed number of lanes, not T.vscale() * 4", ""),
     "    if A[0, 0]:\n        B[0, 0] = A[0, 0]": (3, "must be bool", ""),
     "    B[0, 0] = A": (3, "not the buffer A", ""),
     "    B[0, 0] = A[0, 1 / 2 + T.int32(1) / 2]": (3, "ambiguous", "a // b"),

@@ -148,13 +148,19 @@ def _cast(value: Any, dtype: Any) -> PrimExpr:
     return tir.Cast(to, operators.convert(content))
 
 
-def _ramp(base: Any, stride: Any, lanes: int) -> PrimExpr:
+def _lanes(lanes: Any) -> int:
+    if isinstance(lanes, PrimExpr) and not isinstance(lanes, IntImm):
+        raise TypeError(f"vectors have a fixed number of lanes, not {lanes}")
+    return int(lanes)
+
+
+def _ramp(base: Any, stride: Any, lanes: Any) -> PrimExpr:
     x, y = operators.match_types(base, stride)
-    return tir.Ramp(x, y, int(lanes))
+    return tir.Ramp(x, y, _lanes(lanes))
 
 
-def _broadcast(content: Any, lanes: int) -> PrimExpr:
-    return tir.Broadcast(operators.convert(content), int(lanes))
+def _broadcast(content: Any, lanes: Any) -> PrimExpr:
+    return tir.Broadcast(operators.convert(content), _lanes(lanes))
 
 
 def _shuffle(vectors: Any, indices: Any) -> PrimExpr:

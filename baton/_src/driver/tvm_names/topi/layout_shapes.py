@@ -24,6 +24,16 @@ def nchw_xc_layout(layout_info: str) -> bool:
     return layout_info.startswith("NCHW") and "c" in layout_info and layout_info[4:-1].isnumeric()
 
 
+def ncw_pack_layout(layout_info: str) -> bool:
+    """Whether the layout is NCW with inner batches and channels, such as NCW4n16c."""
+    return layout_info.startswith("NCW") and "c" in layout_info and "n" in layout_info
+
+
+def ncw_xc_layout(layout_info: str) -> bool:
+    """Whether the layout is NCW with inner channels, such as NCW16c."""
+    return layout_info.startswith("NCW") and "c" in layout_info and layout_info[3:-1].isnumeric()
+
+
 def get_shape(src_shape: Sequence[Any], src_layout: str | Layout, dst_layout: str | Layout) -> tuple[Any, ...]:
     """The shape in `dst_layout` of what has `src_shape` in `src_layout`; error `layout` unless the axes are the same
     ones in another order."""

@@ -14,7 +14,7 @@ from baton._src.te.computation import compute
 from baton._src.te.tensor import ComputeOp
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import EQ, FloatImm, IntImm, Select, literal
+from baton._src.tir.expr import EQ, AnyDim, FloatImm, IntImm, Select, SizeVar, literal
 from baton._src.values.dtype import DataType
 
 
@@ -84,6 +84,23 @@ def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
             found.append(operators.floormod(idx, shape[place]))
             idx = operators.floordiv(idx, shape[place])
     return found[::-1]
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """A quotient, rounded up."""
+    return operators.floordiv(a + (b - 1), b)
+
+
+def swap(arr: Sequence[Any], axis: int) -> list[Any]:
+    """A list with the element at `axis` and the last one interchanged."""
+    found = list(arr)
+    found[axis], found[-1] = found[-1], found[axis]
+    return found
+
+
+def is_dynamic_shape(shape: Iterable[Any]) -> bool:
+    """Whether a dim is open: `AnyDim`, or a variable for a size."""
+    return any(isinstance(dim, AnyDim | SizeVar) for dim in shape)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS as KERNELS
+from baton._src.driver.tvm_names.topi.for_targets import compare_numpy_tvm
 from baton._src.driver.tvm_names.topi.layers import axes_of
 from baton._src.driver.tvm_names.topi.schedules import default_schedule
 from baton._src.driver.tvm_names.topi.testing_convolutions import CONVOLUTIONS
@@ -226,6 +227,7 @@ def numpy_functions() -> Mapping[str, Any]:
         **{function.__name__: function for function in _WRITTEN},
         **{f"roi_align_{layout.lower()}_python": _roi_align(layout) for layout in ("NCHW", "NHWC")},
         **PLACES,
+        "compare_numpy_tvm": compare_numpy_tvm,
         "get_conv2d_nchw_implement": _conv2d_nchw_implement,
         **{f"get_{kind}_schedule": _schedule_getter for kind in ("injective", "broadcast", "elemwise", "reduce")},
     }
