@@ -14,16 +14,14 @@ Where the result has j = 2, 3, 4 or 8 adjacent elements for each i, that many ve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import post_order, rewrite
-from baton._src.lower.kernel_schedules.shared.affine import depends, joined, merge_pair, step
-from baton._src.lower.kernel_schedules.shared.flat_index_digits import with_plain_indices
+from baton._src.ir.traverse import rewrite
+from baton._src.lower.kernel_schedules.movements import Movement, is_same, movement, prepared
+from baton._src.lower.kernel_schedules.shared.affine import joined
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -39,61 +37,15 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.open_sides import in_lines, with_size
-from baton._src.lower.kernel_schedules.shared.register_shuffles import INTERLEAVED, interleave, square
-from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
+from baton._src.lower.kernel_schedules.shared.register_shuffles import interleave, square
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
-from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.values.dtype import DataType
-
-WIDTHS = {8, 16, 32, 64}
-"""Bits of elements. A square has as many vectors as one has elements, which have to be registers; so those of less than
-32 bits fill a part of each.
-"""
-
-
-@dataclass(frozen=True)
-class _Movement:
-    """A stage whose value is computed from `loads`, each contiguous along `across`; the result is along `along`."""
-
-    stage: Stage
-    loads: tuple[tir.BufferLoad, ...]
-    across: Axis
-    along: Axis
-    lanes: int
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether elements are only moved."""
-        return self.stage.value is self.loads[0]
-
-    @property
-    def others(self) -> tuple[Axis, ...]:
-        return tuple(a for a in self.stage.spatial if a is not self.across and a is not self.along)
-
-    def source(self, load: tir.BufferLoad, across: PrimExpr, along: PrimExpr) -> tir.BufferLoad:
-        """The element (or vector) of one load at the given positions on the two axes."""
-        inner = {self.along.var: ops.cast(self.along.var.dtype, along)}
-        indices = [substitute_and_fold(i, inner) for i in load.indices[:-1]]
-        return tir.BufferLoad(load.buffer, (*indices, across))
-
-    def value(self, across: PrimExpr, along: PrimExpr) -> PrimExpr:
-        """The value at the given positions."""
-        places = {a.var: ops.cast(a.var.dtype, place) for a, place in ((self.across, across), (self.along, along))}
-        found: PrimExpr = substitute_and_fold(self.stage.value, places)
-        return found
-
-    def store(self, value: PrimExpr, across: PrimExpr, along: PrimExpr) -> st.Stmt:
-        places = {self.across: across, self.along: along}
-        indices = tuple(places.get(a, a.var) for a in self.stage.spatial)
-        return st.BufferStore(self.stage.buffer, value, indices)
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -104,94 +56,14 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Stage):
         return Declined("more than one stage")
-    found = _movement(_with_long_axes(over_source_axes(with_plain_indices(_as_bytes(kernel.stages[0])))), target)
+    found = movement(prepared(kernel.stages[0]), target)
     if isinstance(found, Declined):
         return found
     return kernel.rebuilt(_emit(found, target))
 
 
-def _as_bytes(stage: Stage) -> Stage:
-    """A stage that only moves truth values, as one that moves the bytes they are in memory: those fill registers."""
-    load = stage.value
-    if not isinstance(load, tir.BufferLoad) or not load.buffer.dtype.is_bool:
-        return stage
-    source, result = (buffer.with_fields(dtype=DataType("uint8")) for buffer in (load.buffer, stage.buffer))
-    return replace(stage, buffer=result, value=tir.BufferLoad(source, load.indices))
-
-
-def _with_long_axes(stage: Stage) -> Stage:
-    """The stage with axes merged that are adjacent in both source and result: short axes cannot be sides of squares."""
-    place = 0
-    while place + 1 < len(stage.spatial):
-        merged = merge_pair(stage, stage.spatial[place], stage.spatial[place + 1])
-        if merged is None or stage.reduce:
-            place += 1
-        else:
-            stage = merged
-    return stage
-
-
-def _movement(stage: Stage, target: Target) -> _Movement | Declined:
-    if stage.reduce or len(stage.spatial) < 2 or stage.buffer.strides or not _is_computed_at_once(stage.value):
-        return Declined("no movement of elements")
-    along = stage.spatial[-1]
-    loads = tuple(_strided_loads(stage, along))
-    if not loads:
-        return Declined("no source is contiguous along another axis")
-    across = next((a for a in stage.spatial[:-1] if a.var is loads[0].indices[-1]), None)
-    if across is None or any(_is_unlike(load, across) for load in loads):
-        return Declined("the sources are not contiguous along one other axis")
-    bits = {load.buffer.dtype.bits for load in loads}
-    if len(bits) > 1 or not bits <= WIDTHS or any(load.buffer.strides for load in loads):
-        return Declined("not made of registers")
-    lanes = _whole_vector(across, target.lanes(max(32, *bits)))
-    move = _Movement(stage, loads, across, along, lanes)
-    if _is_interleaved(move):
-        return move
-    move = replace(move, lanes=_whole_vector(along, lanes))
-    return move if move.lanes >= 4 else Declined("smaller than a square of registers")
-
-
-def _is_computed_at_once(value: PrimExpr) -> bool:
-    """Whether all that is in a value may be evaluated wherever the value is."""
-    nodes = [n for n in post_order(value) if isinstance(n, (tir.Call, tir.Let))]
-    rows = [definition(n.op) if isinstance(n, tir.Call) else None for n in nodes]
-    return all(row is not None and row.numpy is not None and not row.lazy for row in rows)
-
-
-def _strided_loads(stage: Stage, along: Axis) -> Iterator[tir.BufferLoad]:
-    """The loads, each once, that would take single elements from memory along the last axis."""
-    seen: list[tir.BufferLoad] = []
-    for load in stage.loads:
-        if step(load, along) not in (0, 1) and not any(_is_same(load, other) for other in seen):
-            seen.append(load)
-            yield load
-
-
-def _is_same(load: tir.BufferLoad, other: tir.BufferLoad) -> bool:
-    return load.buffer is other.buffer and structural_equal(load.indices, other.indices)
-
-
-def _is_unlike(load: tir.BufferLoad, across: Axis) -> bool:
-    """Whether a load is not contiguous along `across`, or its place depends on other data."""
-    if not load.indices or load.indices[-1] is not across.var:
-        return True
-    nodes = post_order(list(load.indices))
-    return any(isinstance(n, tir.BufferLoad) for n in nodes) or any(depends(i, across.var) for i in load.indices[:-1])
-
-
-def _whole_vector(axis: Axis, lanes: int) -> int:
-    """The longest vector, of at most `lanes` elements, that fits into an axis."""
-    return lanes if axis.size is None else min(lanes, 1 << (max(1, axis.size).bit_length() - 1))
-
-
-def _is_interleaved(move: _Movement) -> bool:
-    beside = move.across is move.stage.spatial[-2] and move.lanes >= 4
-    return move.is_plain and move.along.size in INTERLEAVED and beside
-
-
-def _emit(move: _Movement, target: Target) -> st.Stmt:
-    if _is_interleaved(move):
+def _emit(move: Movement, target: Target) -> st.Stmt:
+    if move.is_interleaved:
         return _emit_interleaved(move, target)
     if not move.is_plain:
         return _emit_computed(move, target)
@@ -201,7 +73,7 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
     return st.IfThenElse(ops.all(*fits), squares, _emit_small(move, target)) if fits else squares
 
 
-def _emit_moved(move: _Movement, target: Target) -> st.Stmt:
+def _emit_moved(move: Movement, target: Target) -> st.Stmt:
     """Squares over all elements. The last ones end where the axis does: they move some elements again that the ones
     before did.
     """
@@ -222,7 +94,7 @@ FEW = (2, 3, 4)
 """Lengths of a short side, such as channels of images, for which there is code of its own where sizes are open."""
 
 
-def _emit_small(move: _Movement, target: Target) -> st.Stmt:
+def _emit_small(move: Movement, target: Target) -> st.Stmt:
     """Elements of sides that are open, and shorter than a square: vectors along the longer one."""
     longer = (ops.greater_equal(as_int64(move.along.extent), as_int64(move.across.extent)), move.along, move.across)
     found = st.IfThenElse(longer[0], *(in_lines(move.stage, side.var, target) for side in longer[1:]))
@@ -237,13 +109,13 @@ def _emit_small(move: _Movement, target: Target) -> st.Stmt:
 
 
 def _emit_few(stage: Stage, target: Target) -> st.Stmt:
-    move = _movement(stage, target)
-    if isinstance(move, _Movement) and _is_interleaved(move):
+    move = movement(stage, target)
+    if isinstance(move, Movement) and move.is_interleaved:
         return _emit_interleaved(move, target)
     return in_lines(stage, stage.spatial[-1].var, target)
 
 
-def _emit_computed(move: _Movement, target: Target) -> st.Stmt:
+def _emit_computed(move: Movement, target: Target) -> st.Stmt:
     """Squares, each computed once: the result may lie where another operand does. Elements outside are computed one by
     one.
     """
@@ -272,7 +144,7 @@ def _emit_computed(move: _Movement, target: Target) -> st.Stmt:
     return sequence(*parts)
 
 
-def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
+def _emit_interleaved(move: Movement, target: Target) -> st.Stmt:
     """Interleave vectors along `across`, one for each index of `along`. The last ones end where the axis does."""
     count, lanes, stage = move.along.size or 1, i64(move.lanes), move.stage
     length = as_int64(move.across.extent)
@@ -291,7 +163,7 @@ def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
     return parallel_rows(stage.spatial[:-2], ops.multiply(length, i64(count)), body, target.num_cores)
 
 
-def _start(move: _Movement, number: tir.Var, side: Axis) -> PrimExpr:
+def _start(move: Movement, number: tir.Var, side: Axis) -> PrimExpr:
     """Where a vector or square begins on a side: the last one ends where the side does."""
     place = ops.multiply(number, i64(move.lanes))
     last = ops.subtract(as_int64(side.extent), i64(move.lanes))
@@ -303,19 +175,19 @@ def _divides(axis: Axis, lanes: int) -> bool:
 
 
 def _square(
-    move: _Movement, load: tir.BufferLoad, top: PrimExpr, left: PrimExpr, store: Callable[[int, tir.Var], st.Stmt]
+    move: Movement, load: tir.BufferLoad, top: PrimExpr, left: PrimExpr, store: Callable[[int, tir.Var], st.Stmt]
 ) -> st.Stmt:
     """The square of a load whose first element is at (top, left); `store(c, v)` stores its transposed row c."""
     run = tir.Ramp(top, i64(1), move.lanes)
     return square(lambda r: move.source(load, run, ops.add(left, i64(r))), store, move.lanes)
 
 
-def _moved_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
+def _moved_square(move: Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
     line = tir.Ramp(left, i64(1), move.lanes)
     return _square(move, move.loads[0], top, left, lambda c, v: move.store(v, ops.add(top, i64(c)), line))
 
 
-def _computed_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
+def _computed_square(move: Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
     """One square of each load, transposed into a buffer; then the results, row by row."""
     row, lane = index_var("row"), index_var("v")
     line = tir.Ramp(i64(0), i64(1), move.lanes)
@@ -326,7 +198,7 @@ def _computed_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
 
     def transposed(node: Any) -> Any:
         pairs = zip(move.loads, tiles) if isinstance(node, tir.BufferLoad) else ()
-        tile = next((tile for load, tile in pairs if _is_same(node, load)), None)
+        tile = next((tile for load, tile in pairs if is_same(node, load)), None)
         return None if tile is None else tir.BufferLoad(tile, (row, lane))
 
     value = rewrite(move.stage.value, transposed)
