@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -295,3 +297,28 @@ def test_narrow_floats_bit_for_bit(dtype: str, target: Target | None) -> None:
         widened = np.zeros(1 << 16, "float32")
         run_native(loops(back, [vectorized]), every, widened, **options)
         np.testing.assert_array_equal(widened, every.astype("float32"))
+
+
+P, Q = tir.Var("p", "float32"), tir.Var("q", "float32")
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        (lambda a, b, c: tir.Let(P, a * b, P + c), lambda a, b, c: a * b + c),
+        (lambda a, b, c: tir.Let(P, a * b, c - P), lambda a, b, c: c - a * b),
+        (lambda a, b, c: tir.Let(P, a * b, (P - c) * P), lambda a, b, c: (a * b - c) * (a * b)),
+        (lambda a, b, c: tir.Let(P, a * b, tir.Let(Q, floor(P), P - Q)), lambda a, b, c: a * b - floor(a * b)),
+    ],
+)
+def test_named_products(named: Any, plain: Any) -> None:
+    """Guards that a name changes no bit: a product called p was rounded before it was added to, others are not."""
+    arrays = [random_array((64,), "float32", seed) * 1000 for seed in range(3)]
+    found = []
+    for body in (named, plain):
+        tensors = [placeholder((64,), "float32", name) for name in "ABC"]
+        out = compute((64,), lambda i, body=body, of=tensors: body(*(t[i] for t in of)), "O")
+        result = np.zeros(64, "float32")
+        run_native(create_prim_func([*tensors, out]), *arrays, result)
+        found.append(result)
+    np.testing.assert_array_equal(*found)

@@ -39,6 +39,8 @@ class ExprWriter(MemoryAccess):
         super().__init__(text, features)
         self.env: dict[tir.Var, str] = {}
         self.memo: dict[Any, str] = {}
+        self.named: dict[tir.Var, PrimExpr] = {}
+        """The values of `Let`."""
         self._intrinsics = intrinsics
         self.check_index: Callable[[tir.Call], str] | None = None
         """Writes `tir.index_within`; set by the statement writer, which knows how to leave the function."""
@@ -72,7 +74,7 @@ class ExprWriter(MemoryAccess):
                 return (a, b) if is_harmless(b) else (a,)
             case tir.FloorDiv(a=tir.Ramp(base=base)) | tir.FloorMod(a=tir.Ramp(base=base)) if divides_neighbours(node):
                 return (base,)
-            case tir.Add() | tir.Sub() if (fused := fused_operands(node)) is not None:
+            case tir.Add() | tir.Sub() if (fused := fused_operands(node, self.named)) is not None:
                 return fused
             case tir.BufferLoad(indices=indices):
                 return computed_places(indices)
@@ -97,8 +99,8 @@ class ExprWriter(MemoryAccess):
                 return literal_text(node.dtype, node.value)
             case tir.FloorDiv() | tir.FloorMod() if divides_neighbours(node):
                 return neighbours_divided(self.f, node, self.memo)
-            case tir.Add() | tir.Sub() if fused_operands(node) is not None:
-                return fused_product(self.f, node, self.memo)
+            case tir.Add() | tir.Sub() if fused_operands(node, self.named) is not None:
+                return fused_product(self.f, node, self.memo, self.named)
             case tir.BinaryOp(a=a, b=b):
                 return binary(self.f, node, self.memo[a], self.memo[b], self.features)
             case tir.CompareOp(a=a, b=b):
@@ -122,7 +124,7 @@ class ExprWriter(MemoryAccess):
             case tir.Call():
                 return self._call(node)
             case tir.Let():
-                self.env[node.var] = self.memo[node.value]
+                self.env[node.var], self.named[node.var] = self.memo[node.value], node.value
                 return self.emit(node.body)
             case tir.Shuffle():
                 return shuffle(self.f, node, self.memo)

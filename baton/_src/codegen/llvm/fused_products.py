@@ -4,7 +4,8 @@ The processor has it; where it has not, LLVM makes two operations of it. Whether
 expression alone, so that equal expressions have equal bits wherever they stand in a kernel. Left to LLVM (`contract`),
 a product that a loop hoists, or that has another reader, is rounded by itself, and `y[0] >= y` does not hold for y[0].
 Sums of two products stay as they are: a * b - b * a is 0, and a * b + c * d is c * d + a * b. So does a product that
-the other term reads, too: x - floor(x) is a fraction, for an x = a * b beyond all fractions as well.
+the other term reads, too: x - floor(x) is a fraction, for an x = a * b beyond all fractions as well. A name (`Let`)
+stands for its value in all of this.
 """
 
 from __future__ import annotations
@@ -23,20 +24,30 @@ MOST_NODES = 128
 """Nodes of the other term that are looked at, so that a long sum is written in time linear in its length."""
 
 
-def fused_operands(node: Any) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
+Named = Mapping[tir.Var, PrimExpr]
+"""The values of the names around a node."""
+
+
+def fused_operands(node: Any, named: Named) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
     """The factors and the other term of a sum or difference that has one product; None for other nodes."""
     if not isinstance(node, tir.Add | tir.Sub) or not node.dtype.is_float or is_narrow(node.dtype):
         return None
-    match node.a, node.b:
+    match _value(node.a, named), _value(node.b, named):
         case tir.Mul(), tir.Mul():
             return None
         case (tir.Mul() as product, other) | (other, tir.Mul() as product):
-            return None if _may_read(other, product) else (product.a, product.b, other)
+            return None if _may_read(other, product, named) else (product.a, product.b, other)
         case _:
             return None
 
 
-def _may_read(term: PrimExpr, product: tir.Mul) -> bool:
+def _value(expr: PrimExpr, named: Named) -> PrimExpr:
+    """What a name stands for, if it is a product; any other expression as it is."""
+    found = named.get(expr) if isinstance(expr, tir.Var) else None
+    return found if isinstance(found, tir.Mul) else expr
+
+
+def _may_read(term: PrimExpr, product: tir.Mul, named: Named) -> bool:
     """Whether an expression has the product within it, or is too large to look."""
     pending: list[Any] = [term]
     for _ in range(MOST_NODES):
@@ -45,19 +56,21 @@ def _may_read(term: PrimExpr, product: tir.Mul) -> bool:
         node = pending.pop()
         if node is product or (isinstance(node, tir.Mul) and structural_equal(node, product)):
             return True
-        if not isinstance(node, tir.BufferLoad):
+        if isinstance(node, tir.Var):
+            pending += [named[node]] if node in named else []
+        elif not isinstance(node, tir.BufferLoad):
             pending += children(node)
     return True
 
 
-def fused_product(f: FunctionText, node: Any, memo: Mapping[Any, str]) -> str:
+def fused_product(f: FunctionText, node: Any, memo: Mapping[Any, str], named: Named) -> str:
     """The value of such a node; its operands are found in `memo`."""
-    found = fused_operands(node)
+    found = fused_operands(node, named)
     assert found is not None
     kind = register_type(node.dtype)
     a, b, c = (memo[operand] for operand in found)
     if isinstance(node, tir.Sub):
-        if isinstance(node.a, tir.Mul):
+        if isinstance(_value(node.a, named), tir.Mul):
             c = f.value(f"fneg {kind} {c}")
         else:
             a = f.value(f"fneg {kind} {a}")
