@@ -54,9 +54,9 @@ class _Flattening:
         match node:
             case tir.BufferLoad(buffer=buffer, indices=indices):
                 load = tir.BufferLoad(self.flattened(buffer), (self.place(buffer, indices),))
-                return tir.Cast(BOOL, load) if buffer.dtype == BOOL else load
+                return tir.Cast(BOOL.with_lanes(load.dtype.lanes), load) if buffer.dtype == BOOL else load
             case st.BufferStore(buffer=buffer, value=value, indices=indices):
-                held = tir.Cast(BYTE, value) if buffer.dtype == BOOL else value
+                held = tir.Cast(BYTE.with_lanes(value.dtype.lanes), value) if buffer.dtype == BOOL else value
                 return st.BufferStore(self.flattened(buffer), held, (self.place(buffer, indices),))
             case st.DeclBuffer(buffer=buffer):
                 return node.with_fields(buffer=self.flattened(buffer))

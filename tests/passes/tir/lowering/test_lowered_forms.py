@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from baton import tir
 from baton._src.ir.module import IRModule
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.check import verify_well_formed
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 from tests.passes.tir.test_steps import X, after, of, text
 
@@ -95,6 +98,24 @@ def test_buffers_of_conditions_are_bytes() -> None:
     assert 'B_1 = T.decl_buffer((32,), "int8", data=B.data)' in flat
     assert 'B_1[i * 8 + j] = T.Cast("int8", A_1[i * 8 + j] > T.float32(4))' in flat
     assert 'T.if_then_else(T.Cast("bool", B_1[i * 8 + j]), A_1[i * 8 + j], T.float32(0))' in flat
+
+
+@T.prim_func
+def condition_vectors(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "bool"), C: T.Buffer((4, 8), "bool")):
+    for i in range(4):
+        B[i, T.Ramp(0, 1, 8)] = A[i, T.Ramp(0, 1, 8)] > A[i, T.Ramp(7, -1, 8)]
+        C[i, T.Ramp(0, 1, 8)] = T.Not(B[i, T.Ramp(0, 1, 8)])
+
+
+def test_vectors_of_conditions_are_vectors_of_bytes() -> None:
+    """Found by random kernels: they were cast to one byte."""
+    made = X.FlattenBuffer()(IRModule({"main": condition_vectors}))["main"]
+    verify_well_formed(made)
+    data = np.arange(32, dtype="float32").reshape(4, 8) % 5
+    found, other = np.zeros((2, 4, 8), bool)
+    run_prim_func(made, [data, found, other])
+    np.testing.assert_array_equal(found, data > data[:, ::-1])
+    np.testing.assert_array_equal(other, ~found)
 
 
 @T.prim_func
