@@ -1,0 +1,1 @@
+"""Laws of random kernels: compiled, scheduled, lowered and printed, they do what the interpreter does."""
