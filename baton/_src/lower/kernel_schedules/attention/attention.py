@@ -3,7 +3,10 @@
 It recognises what `ops/nn/attention` computes, and what the pass `FuseAttention` finds in imported graphs:
 
     scores[.., i, j] = sum over d of Q K        masked = elementwise(scores)        top[.., i] = max over j
-    powers = exp(masked - top)        total = sum over j        weighed = sum over j of powers V        weighed / total
+    powers = exp(masked - top)        total = sum over j        weighed = sum over j of powers V
+    elementwise(weighed / total)
+
+The masked scores may be written out where they are read: fusion does that.
 
 Threads share batches, heads and blocks of queries (`attention_blocks` computes one block). Where several heads read the
 same keys (`h // group`), one task computes them all. Factors are read in place, whatever their layout. Lengths may be
@@ -13,6 +16,7 @@ symbolic; head sizes must be numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from baton._src.ir.expr import Op, PrimExpr
@@ -27,10 +31,12 @@ from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, index_var, parallel_rows, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 LARGEST_HEAD = 512
@@ -54,7 +60,11 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
     if len(stages) != len(kernel.stages) or not 6 <= len(stages) <= 7:
         return Declined("not the stages of attention")
     scores, *middle, top, powers, total, weighed, result = stages
-    if any(s.buffer not in kernel.local for s in stages[:-1]):
+    if not middle and (apart := _masked_apart(top, powers)) is not None:
+        masked, top, powers = apart
+        middle = [masked]
+        kernel = replace(kernel, local=(*kernel.local, masked.buffer))
+    if any(s.buffer not in kernel.local for s in (scores, *middle, top, powers, total, weighed)):
         return Declined("what is computed in between is a result, too")
     if any(result.buffer in s.reads for s in stages):
         return Declined("the result is written over an operand")
@@ -71,6 +81,26 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
     if not _starts_at_zero(total):
         return Declined("the total begins with a number of its own")
     return _roles(scores, masked, total, powers, weighed, result)
+
+
+def _masked_apart(top: Stage, powers: Stage) -> tuple[Stage, Stage, Stage] | None:
+    """(masked scores, their maximum, powers) where the latter two each compute the masked scores for themselves."""
+    axes = (*top.spatial, *top.reduce)
+    match powers.value:
+        case tir.Call(op=Op(name="tir.exp"), args=(tir.Sub(a=value, b=subtracted),)) if _alike(axes, powers.spatial):
+            own = {axis.var: mine.var for axis, mine in zip(axes, powers.spatial)}
+            if isinstance(value, tir.BufferLoad) or not structural_equal(substitute_and_fold(top.value, own), value):
+                return None
+        case _:
+            return None
+    data = tir.Var("masked", "handle", pointee=powers.buffer.dtype)
+    buffer = Buffer(data, powers.buffer.dtype, tuple(axis.extent for axis in powers.spatial), name="masked")
+    difference = tir.Sub(tir.BufferLoad(buffer, powers.indices), subtracted)
+    return (
+        Stage(buffer, powers.spatial, value).renamed(),
+        replace(top, value=tir.BufferLoad(buffer, tuple(axis.var for axis in axes))),
+        replace(powers, value=powers.value.with_fields(args=(difference,))),
+    )
 
 
 def _is_product(stage: Stage) -> bool:
@@ -156,9 +186,12 @@ def _roles(
         or not (column.size and column.size <= LARGEST_HEAD)
     ):
         return Declined("a value varies with the query")
-    if not _divides(result, weighed, total, weights):
-        return Declined("the result is not divided by the total")
-    return Attention(scores, masked, batch, row, key, inner, query, keys, value, place, weighed, column, result)
+    quotient = next((n for n in post_order(result.value) if _divides(n, result, weighed, total, weights)), None)
+    if quotient is None or not _is_last(result, quotient, (scores, masked, total, powers, weighed)):
+        return Declined("the result is not computed from the weighed values divided by the total")
+    return Attention(
+        scores, masked, batch, row, key, inner, query, keys, value, place, weighed, column, result, quotient
+    )
 
 
 def _same_extents(by_var: Mapping[tir.Var, Axis], weighed: Stage) -> bool:
@@ -180,12 +213,17 @@ def _factors(scores: Stage, row: Axis, key: Axis) -> tuple[PrimExpr | None, Prim
     return None, None
 
 
-def _divides(result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoad) -> bool:
-    """Whether the last stage is weighed / total, possibly converted; the total of no keys may count as 1."""
-    value = result.value
-    while isinstance(value, tir.Cast):
-        value = value.value
-    if result.reduce or not isinstance(value, tir.Div) or not _same_axes(result, weighed):
+def _is_last(result: Stage, quotient: PrimExpr, others: tuple[Stage, ...]) -> bool:
+    """Whether the last stage is elementwise in the quotient: it reads nothing else of what the others compute."""
+    inside = {id(n) for n in post_order(quotient)}
+    computed = {stage.buffer for stage in others}
+    left = (load for load in result.loads if id(load) not in inside)
+    return not result.reduce and all(load.buffer not in computed for load in left)
+
+
+def _divides(value: object, result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoad) -> bool:
+    """Whether a value of the last stage is weighed / total at its own place; the total of no keys may count as 1."""
+    if not isinstance(value, tir.Div) or not _same_axes(result, weighed):
         return False
     if not (_at(value.a, result.spatial) and value.a.buffer is weighed.buffer):
         return False

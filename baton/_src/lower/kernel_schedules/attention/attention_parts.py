@@ -43,6 +43,8 @@ class Attention:
     weighed: Stage
     column: Axis
     result: Stage
+    quotient: PrimExpr
+    """The part of the last stage's value that is the weighed values divided by their total."""
 
     def shared_factors(self, axis: Axis) -> tuple[tuple[PrimExpr, tir.Var], ...]:
         """Keys and values, each with its index in place of `axis`."""
@@ -72,14 +74,15 @@ class Attention:
         own = dict(zip((a.var for a in self.masked.spatial), (*(a.var for a in self.batch), row, key)))
         return read_at(rewrite(self.masked.value, rule), own)
 
-    def store(self, value: PrimExpr, row: PrimExpr, column: PrimExpr) -> st.Stmt:
-        """Store one result."""
+    def store(self, quotient: PrimExpr, row: PrimExpr, column: PrimExpr) -> st.Stmt:
+        """Store one result, given the quotient that it is computed from."""
         known: dict[Any, PrimExpr] = {self.place[a.var]: a.var for a in self.batch}
         known[self.place[self.row.var]] = row
         known[self.column.var] = column
-        indices = tuple(ops.cast(a.var.dtype, known[a.var]) for a in self.weighed.spatial)
-        dtype = self.result.buffer.dtype
-        return st.BufferStore(self.result.buffer, ops.cast(dtype, value) if value.dtype != dtype else value, indices)
+        places = {mine.var: known[own.var] for own, mine in zip(self.weighed.spatial, self.result.spatial)}
+        value = rewrite(self.result.value, lambda node: quotient if node is self.quotient else None)
+        indices = tuple(ops.cast(a.var.dtype, places[a.var]) for a in self.result.spatial)
+        return st.BufferStore(self.result.buffer, read_at(value, places), indices)
 
 
 def read_at(value: PrimExpr, places: Mapping[Any, PrimExpr]) -> PrimExpr:
