@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.relay.features", "list_fake_quantized_op_freqs get_calibration_data"),
         **names("driver.tvm_names.relay.devices", "context_analysis collect_device_info collect_device_annotation_ops"),
         **names("driver.tvm_names.relay.annotated_regions", "AnnotatedRegionSet"),
-        **submodules("baton.relay.analysis", "annotated_regions call_graph feature"),
+        **submodules("baton.relay.analysis", "annotated_regions call_graph feature sparse_conv2d sparse_dense"),
         **renamed("passes.relay.operators.simplify_fc_transpose", search_fc_transpose="candidates"),
     },
     before=wire,

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.relay.data_dep_optimization", "simplify_fc_transpose"),
+        **submodules("baton.relay.data_dep_optimization", "bsr_conv2d bsr_dense simplify_fc_transpose"),
     },
     before=wire,
 )

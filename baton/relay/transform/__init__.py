@@ -55,6 +55,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.remove_unused_functions", "RemoveUnusedFunctions"),
         **names("passes.relay.operators.simplify_expr", "SimplifyExpr SimplifyExprPostAlterOp"),
         **names("passes.relay.operators.simplify_fc_transpose", "SimplifyFCTranspose"),
+        **names("passes.relay.operators.sparse_weights", "DenseToSparse Conv2dToSparse Conv2dToSparse2"),
         **names("passes.relay.operators.simplify_inference", "SimplifyInference"),
         **names("passes.relay.forms.to_a_normal_form", "ToANormalForm"),
         **renamed("passes.relay.forms.to_a_normal_form", ToANormalFormExpr="to_a_normal_form_expr"),

@@ -56,10 +56,8 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
         "relay.op.strategy": "x86",
         "relay.qnn": "strategy",
     },
-    "baton makes no weights sparse: call the operators on sparse tensors with weights that are": {
-        "relay.transform": "DenseToSparse Conv2dToSparse Conv2dToSparse2",
-        "relay.analysis": "sparse_dense sparse_conv2d",
-        "relay.data_dep_optimization": "bsr_dense bsr_conv2d csr_conv2d",
+    "weights become sparse by blocks: bsr_dense, bsr_conv2d": {
+        "relay.data_dep_optimization": "csr_conv2d",
     },
     "programs with `?` or named dims compile once for all sizes": {
         "relay.transform": "FlexibleShapeDispatch flexible_shape",
