@@ -49,15 +49,29 @@ def along(count: int, lanes: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt
     return both(*found)
 
 
+def in_parts(count: PrimExpr, widths: Sequence[int], body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
+    """`body(at, width)` for as many parts of `count`, which a run may tell, of the first width as there are, then for
+    what is left of the next one, ...; the last width is 1.
+    """
+    parts: list[Stmt] = []
+    begin: PrimExpr = k.index(0)
+    for width in widths:
+        part, number = tir.Var("part", "int64"), (count - begin) // k.index(width)
+        each = body(begin + part * k.index(width), width)
+        parts.append(For(part, k.index(0), number, ForKind.SERIAL, each))
+        begin = begin + number * k.index(width)
+    return both(*parts)
+
+
+def lane_loop(lanes: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
+    """`body` of 0, 1, ... `lanes` - 1 at once."""
+    lane = tir.Var("lane", "int64")
+    return For(lane, k.index(0), k.index(lanes), ForKind.VECTORIZED, body(lane)) if lanes > 1 else body(k.index(0))
+
+
 def side_by_side(count: PrimExpr, lanes: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
     """`body` of 0, 1, ... `count` - 1, which a run may tell: `lanes` of them in a vector, then those that are left."""
-    vectors, lane = count // k.index(lanes), tir.Var("lane", "int64")
-    done = vectors * k.index(lanes)
-
-    def one_vector(number: PrimExpr) -> Stmt:
-        return For(lane, k.index(0), k.index(lanes), ForKind.VECTORIZED, body(number * k.index(lanes) + lane))
-
-    return both(loop(vectors, one_vector, "v"), loop(count - done, lambda n: body(done + n), "n"))
+    return in_parts(count, (lanes, 1), lambda at, width: lane_loop(width, lambda lane: body(at + lane)))
 
 
 def over_rows(dims: Sequence[PrimExpr], size: int, body: Callable[[tuple[PrimExpr, ...]], Stmt]) -> Stmt:

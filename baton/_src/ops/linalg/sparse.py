@@ -20,7 +20,8 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, bsr_sample, check_sparse, csr_sample, triple
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store
+from baton._src.ops.linalg.sparse_product import SparseProduct
+from baton._src.ops.loop_nests import both, let, load, loop, store
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
@@ -29,6 +30,8 @@ from baton._src.tir.stmt import Stmt
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _ONE = k.index(1)
+_SIDE_BY_SIDE = 8
+"""From this many rows of the dense operand on, they are lanes of vectors."""
 
 
 @attrs
@@ -54,38 +57,21 @@ def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:
 
 
 def compute_dense(inputs: Any, a: SparseDenseAttrs, out: Any) -> Any:
-    """Row by row of the sparse matrix, over the elements that are there."""
-    x, data, _, starts = inputs
-    kept = k.sum_dtype(out.dtype)
-    high, wide = (k.index(d) for d in data.shape[1:]) if data.ndim == 3 else (_ONE, _ONE)
-    blocks = k.index(starts.shape[0]) - _ONE
+    """S xᵀ (`SparseProduct`), for which rows of x lie side by side in a transposed copy unless they are few."""
+    x, *sparse = inputs
+    kept, shape = k.sum_dtype(out.dtype), (out.shape if a.sparse_lhs else tuple(reversed(out.shape)))
+    few = isinstance(x.shape[0], int) and x.shape[0] < _SIDE_BY_SIDE
+    columns = [x] if few else [k.compute((x.shape[1], x.shape[0]), lambda i, j: x(j, i), "columns")]
 
     def body(ins: Any, outs: Any) -> Stmt:
-        dense, values, columns, begins = ins
+        dense, values, places, begins = ins
+        return SparseProduct(dense, values, places, begins, outs[0], few).loops()
 
-        def row(m: Any, block: Any, i: Any) -> Stmt:
-            n = block * high + i
-            at = (n, m) if a.sparse_lhs else (m, n)
-
-            def stretch(low: Any) -> Stmt:
-                def part(e: Any) -> Stmt:
-                    def add(j: Any) -> Stmt:
-                        value = load(values, e, i, j) if data.ndim == 3 else load(values, e)
-                        column = k.cast("int64", load(columns, e)) * wide + j
-                        product = k.cast(kept, value) * k.cast(kept, load(dense, m, column))
-                        return store(outs[0], at, load(outs[0], *at) + product)
-
-                    return loop(wide, add, "j")
-
-                count = k.cast("int64", load(begins, block + _ONE)) - low
-                return loop(count, lambda e: part(low + e), "e")
-
-            return both(store(outs[0], at, k.const(0, kept)), let("low", k.cast("int64", load(begins, block)), stretch))
-
-        return loops((x.shape[0], blocks, high), row, "n")
-
-    made = extern(k.dims(out.shape), inputs, body, "sparse_dense", kept)
-    return made if kept == out.dtype else k.compute(out.shape, lambda *i: k.cast(out.dtype, made(*i)), "rounded")
+    made = extern(k.dims(shape), (*columns, *sparse), body, "sparse_dense", kept)
+    if a.sparse_lhs and kept == out.dtype:
+        return made
+    order = slice(None) if a.sparse_lhs else slice(None, None, -1)
+    return k.compute(out.shape, lambda *i: k.cast(out.dtype, made(*i[order])), "rounded")
 
 
 def as_dense(data: Any, indices: Any, starts: Any, columns: int) -> Any:
