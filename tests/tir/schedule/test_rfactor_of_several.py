@@ -70,9 +70,15 @@ def argmin_by_index(x: Any, y: Any) -> tuple[Any, Any]:
     return tir.Select(keeps, x[0], y[0]), tir.Select(keeps, x[1], y[1])
 
 
-def test_ties_go_to_the_first_where_indices_are_compared() -> None:
+def argmin_by_values(x: Any, y: Any) -> tuple[Any, Any]:
+    """The same, as topi writes it: for the value itself, it is enough to compare values."""
+    return argmin_by_index(x, y)[0], tir.Select(x[1] < y[1], x[1], y[1])
+
+
+@pytest.mark.parametrize("smaller", [argmin_by_index, argmin_by_values])
+def test_ties_go_to_the_first_where_indices_are_compared(smaller: Any) -> None:
     """Guards reductions of te, and conditions on both values."""
-    reduce = te.comm_reducer(argmin_by_index, lambda i, v: (tir.const(2**31 - 1, i), te.max_value(v)), "argmin")
+    reduce = te.comm_reducer(smaller, lambda i, v: (tir.const(2**31 - 1, i), te.max_value(v)), "argmin")
     a = te.placeholder((ROWS, COLUMNS), "int32", "a")
     k = te.reduce_axis((0, COLUMNS), "k")
     at, least = te.compute((ROWS,), lambda i: reduce((k, a[i, k]), axis=k), name="least")
@@ -102,6 +108,34 @@ def test_sums_side_by_side() -> None:
     _, sums, largest = ran(schedule.func, value, np.zeros(ROWS, "int32"), np.zeros(ROWS, "int32"))
     assert sums.tolist() == value.sum(1).tolist()
     assert largest.tolist() == (2 * value).max(1).tolist()
+
+
+@pytest.mark.parametrize("word", ["and", "or"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_conditions_of_all_and_of_any(word: str, which: int) -> None:
+    """Guards partial results of conditions: they were refused."""
+    reduce = te.comm_reducer(tir.all if word == "and" else tir.any, lambda dtype: tir.const(word == "and", dtype), word)
+    a = te.placeholder((ROWS, COLUMNS), "bool", "a")
+    k = te.reduce_axis((0, COLUMNS), "k")
+    schedule = Schedule(te.create_prim_func([a, te.compute((ROWS,), lambda i: reduce(a[i, k], axis=k), name="c")]))
+    schedule.rfactor(schedule.split(schedule.get_loops("c")[1], [None, 8])[which], 0)
+    held = np.random.default_rng(0).random((ROWS, COLUMNS)) < (0.95 if word == "and" else 0.05)
+    found = ran(schedule.func, held, np.zeros(ROWS, "bool"))[1]
+    assert found.tolist() == (held.all(1) if word == "and" else held.any(1)).tolist()
+
+
+@T.prim_func
+def other_value_kept(a: T.Buffer((5, 24), "int32"), at: T.Buffer((5,), "int32"), best: T.Buffer((5,), "int32")):
+    for i, k in T.grid(5, 24):
+        with T.block("b"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                at[vi] = 0
+                best[vi] = T.min_value("int32")
+            v_at: T.int32 = T.Select(best[vi] >= a[vi, vk], at[vi], vk)
+            v_best: T.int32 = T.Select(best[vi] <= a[vi, vk], best[vi], a[vi, vk])
+            at[vi] = v_at
+            best[vi] = v_best
 
 
 @T.prim_func
@@ -136,6 +170,7 @@ def one_after_the_other(a: T.Buffer((5, 24), "int32"), s: T.Buffer((5,), "int32"
     ("func", "said"),
     [
         (last_kept, "does not reduce by"),
+        (other_value_kept, "does not reduce by"),
         (one_after_the_other, "depends on what it has reduced before"),
     ],
 )

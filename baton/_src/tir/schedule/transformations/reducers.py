@@ -5,7 +5,7 @@
     I[i] = v0; V[i] = v1
 
 Several values are reduced separately, or selected together by comparing one of them (argmin, argmax); ties are broken
-by an index or by order.
+by an index or by order. Where the values compared are equal, either may be selected.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _START: dict[type, tuple[Callable[[Any], PrimExpr], ...]] = {
     tir.Mul: (lambda dtype: ops.const(1, dtype),),
     tir.Max: (lowest,),
     tir.Min: (highest,),
+    tir.And: (lambda dtype: ops.const(1, dtype),),
+    tir.Or: (lambda dtype: ops.const(0, dtype),),
 }
 _LARGEST, _SMALLEST = (lowest, min_value), (highest, max_value)
 _FIRST_KEPT: dict[type, tuple[Callable[[Any], PrimExpr], ...]] = {
@@ -72,7 +74,9 @@ def reducer_of(block: st.Block) -> Reducer:
     own = [tir.BufferLoad(s.buffer, at) for s in stores]
     found = _each_by_itself(name, stores, values, own, first) or _chosen_together(name, stores, values, own, first)
     if found is None:
-        raise refuse(f"block {name} does not reduce by +, *, min, max or a choice of the smaller or larger value")
+        raise refuse(
+            f"block {name} does not reduce by +, *, min, max, and, or, or a choice of the smaller or larger value"
+        )
     reduced = {s.buffer for s in stores}
     if any(isinstance(n, tir.BufferLoad) and n.buffer in reduced for n in post_order(found.sources)):
         raise refuse(f"what block {name} takes in depends on what it has reduced before")
@@ -103,7 +107,7 @@ def _each_by_itself(
         return None
     sources = []
     for value, kept, start in zip(values, own, starts):
-        assert isinstance(value, (tir.Add, tir.Mul, tir.Max, tir.Min))
+        assert isinstance(value, tir.BinaryOp | tir.LogicalOp)
         others = [b for a, b in ((value.a, value.b), (value.b, value.a)) if same_value(a, kept)]
         if not others:
             raise refuse(f"block {name} does not update its own element")
@@ -123,23 +127,25 @@ def _chosen_together(
     starts: tuple[PrimExpr, ...],
 ) -> Reducer | None:
     chosen = [v for v in values if isinstance(v, tir.Select)]
-    if len(chosen) != len(values) or not all(same_value(v.condition, chosen[0].condition) for v in chosen):
-        return None
-    if not all(same_value(v.true_value, kept) for v, kept in zip(chosen, own)):
+    if len(chosen) != len(values) or not all(same_value(v.true_value, kept) for v, kept in zip(chosen, own)):
         return None
     sources = [v.false_value for v in chosen]
-    condition = chosen[0].condition
-    place, keeps = _compared(condition, own, sources)
-    if keeps is None:
+    conditions = [v.condition for v in chosen]
+    of_all = next((c for c in conditions if isinstance(c, tir.Or)), conditions[0])
+    place, keeps = _compared(of_all, own, sources)
+    compared, keeps_value = _compared(conditions[place], own, sources)
+    if keeps is None or keeps_value is None or compared != place or _FIRST_KEPT[keeps] is not _FIRST_KEPT[keeps_value]:
+        return None
+    if not all(same_value(c, of_all) for n, c in enumerate(conditions) if n != place):
         return None
     _require_neutral(name, starts[place], [make(own[place].dtype) for make in _FIRST_KEPT[keeps]])
 
     names = [[tir.Var(f"{side}{i}", load.dtype) for i, load in enumerate(own)] for side in "xy"]
-    keep = _in_terms_of(condition, [*zip(own, names[0]), *zip(sources, names[1])])
+    keep = [_in_terms_of(c, [*zip(own, names[0]), *zip(sources, names[1])]) for c in conditions]
 
     def combine(kept: Sequence[PrimExpr], given: Sequence[PrimExpr]) -> list[PrimExpr]:
         bound: dict[Any, Any] = dict(zip((*names[0], *names[1]), (*kept, *given)))
-        return [tir.Select(substitute(keep, bound), a, b) for a, b in zip(kept, given)]
+        return [tir.Select(substitute(c, bound), a, b) for c, a, b in zip(keep, kept, given)]
 
     return Reducer(stores, tuple(sources), starts, combine)
 
