@@ -1,5 +1,5 @@
-"""Functions that take and give nested tuples, shapes, numbers and functions do the same interpreted, compiled, and after
-passes that change signatures.
+"""Functions that take and give nested tuples, shapes, numbers and functions do the same interpreted, compiled, and
+after passes that change signatures.
 
 `make fuzz` takes other ones.
 """
