@@ -36,6 +36,7 @@ _SPLIT = {
     "relax.frontend": "common",
     "relax.frontend.nn": "exporter torch visitor",
     "relax.frontend.onnx": "onnx_frontend",
+    "relax.frontend.stablehlo": "stablehlo_translator",
     "relax.frontend.torch": "dynamo exported_program_translator fx_translator",
     "relax.op": "base binary create datatype index linear_algebra manipulate mask qdq sampling search set sorting "
     "statistical ternary unary",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from baton._src.driver.tvm_names.left_out.reasons import BYOC, IMPORTER, ONE_PROCESS
+from baton._src.driver.tvm_names.left_out.reasons import BYOC, ONE_PROCESS
 
 RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
     "it looks into TVM's own passes": {"relax.testing": "transform"},
@@ -18,7 +18,6 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.op": "ccl distributed",
         "relax.frontend.nn.op": "ccl_allreduce ccl_allgather ccl_broadcast_from_worker0",
     },
-    IMPORTER: {"relax.frontend": "stablehlo"},
     "caches of keys and values attend in NumPy, to trees of tokens as well: there are no kernels for them": {
         "relax.frontend.nn.llm": "tree_attn",
     },

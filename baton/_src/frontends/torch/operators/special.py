@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from baton._src.frontends.graph_builder import near_zero
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 
@@ -38,20 +39,11 @@ def copysign(node: AtenNode, x: Operand, y: Operand) -> Value:
 
 
 def expm1(node: AtenNode, x: Value) -> Value:
-    """exp(x) - 1 as tanh(x / 2) * (exp(x) + 1), which loses nothing near zero."""
-    g, wide = node.graph, node.graph.cast(x, node.dtype)
-    half = g.call("tanh", g.call("multiply", wide, g.scalar(0.5, wide)))
-    return g.call("multiply", half, g.call("add", g.call("exp", wide), g.scalar(1, wide)))
+    return near_zero.expm1(node.graph, node.graph.cast(x, node.dtype))
 
 
 def log1p(node: AtenNode, x: Value) -> Value:
-    """2 * atanh(x / (2 + x)), which loses nothing near zero; log(1 + x) elsewhere."""
-    g, wide = node.graph, node.graph.cast(x, node.dtype)
-    near = g.call("less", g.call("abs", wide), g.scalar(0.5, wide))
-    small = g.call("where", near, wide, g.scalar(0, wide))
-    inner = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, wide))))
-    far = g.call("log", g.call("add", wide, g.scalar(1, wide)))
-    return g.call("where", near, g.call("add", inner, inner), far)
+    return near_zero.log1p(node.graph, node.graph.cast(x, node.dtype))
 
 
 def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:

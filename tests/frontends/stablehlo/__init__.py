@@ -1,0 +1,1 @@
+"""The importer of StableHLO's text."""
