@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **submodules("baton.script.parser", "ir relax tir"),
         **names("driver.tvm_names.scripts", "from_source"),
         **renamed("driver.tvm_names.scripts", parse="from_source"),
+        **renamed("script.decorators", ir_module="IR_MODULE", prim_func="PRIM_FUNC"),
     },
     before=wire,
 )

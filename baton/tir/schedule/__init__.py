@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.schedule.srefs", "StmtSRef"),
         **names("tir.schedule.state", "ScheduleDebugMask ScheduleState"),
         **names("tir.schedule.conditions.block_scope", "BlockScope Dependency DepKind"),
-        **submodules("baton.tir.schedule", "instruction schedule state testing trace"),
+        **submodules("baton.tir.schedule", "analysis instruction schedule state testing trace transform"),
     },
     before=wire,
 )

@@ -33,7 +33,7 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
             "dense_alter_layout dense_legalize batch_matmul_legalize qnn_conv2d_alter_layout qnn_dense_alter_layout "
             "sparse_dense_alter_layout sparse_conv2d_alter_layout bitserial_conv2d_legalize"
         ),
-        "tir.schedule": "analysis transform",
+        "tir.schedule.analysis": "suggest_index_map AutoTensorizeMappingInfo get_auto_tensorize_mapping_info",
     },
     "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax": {
         "topi": "argwhere unique nonzero sparse_fill_empty_rows",
