@@ -25,8 +25,8 @@ from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, 
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.few_points import cost, few_points, most_points, seen_points
 from baton._src.lower.kernel_schedules.convolution.packed_lines import pack_lines
-from baton._src.lower.kernel_schedules.products.matmul import packed_product
-from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.matmul import packed_product, product_loops
+from baton._src.lower.kernel_schedules.products.products import Product, as_product
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, joined, merge_pair, same
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
@@ -36,7 +36,9 @@ from baton._src.lower.kernel_schedules.shared.loops import i64, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
@@ -64,7 +66,11 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     few = most_points(matrix, target)
 
     def make() -> PrimFunc:
-        return smaller.rebuilt(surrounded(smaller, matrix.origin, _emit(matrix, few, target), target))
+        whole = None if few else _of_points_in_place(matrix, target)
+        body = _emit(matrix, few, target) if whole is None else product_loops(whole, smaller, target)
+        if isinstance(body, Declined):
+            body = _emit(matrix, few, target)
+        return smaller.rebuilt(surrounded(smaller, matrix.origin, body, target))
 
     if few and matrix.columns.size is not None:
         return Plan(cost(matrix, few, target), make)
@@ -83,6 +89,35 @@ def _emit(matrix: Product, few: int, target: Target) -> st.Stmt:
     if not few:
         return panels
     return st.IfThenElse(tir.LE(as_int64(matrix.columns.extent), i64(few)), few_points(matrix, few, target), panels)
+
+
+def _of_points_in_place(matrix: Product, target: Target) -> Product | None:
+    """The product of the weights and the input as it is, where each point sees one pixel, its own: panels are as wide
+    as the points then, and the last points are dot products. Weights that the second-level cache does not hold would be
+    read once more for those.
+    """
+    stage = matrix.origin.stage
+    roles = roles_of(stage)
+    if isinstance(roles, Declined) or matrix.columns.size is None or any(a.size != 1 for a in stage.reduce[1:]):
+        return None
+    channel, points, weight, data = roles
+    load, first = load_of(data), {a.var: ops.const(0, a.var.dtype) for a in stage.reduce[1:]}
+    indices = [substitute_and_fold(index, first) for index in load.indices]
+    own = (*(a.var for a in matrix.batch), stage.reduce[0].var, *(a.var for a in points))
+    sides = load.buffer.shape[len(load.indices) - len(points) :]
+    if len(indices) != len(own) or any(i is not var for i, var in zip(indices, own)) or load.buffer.strides:
+        return None
+    size = count((channel, *stage.reduce)) * load_of(weight).buffer.dtype.itemsize
+    if not all(same(side, a.extent) for side, a in zip(sides, points)) or size > target.cpu.l2_bytes:
+        return None
+    flat = load.buffer
+    for _ in points[1:]:
+        flat = joined(flat, len(own) - len(points))
+    pixel = tir.BufferLoad(flat, (*(a.var for a in matrix.batch), matrix.k.var, matrix.columns.var))
+    right: PrimExpr = rewrite(data, lambda node: pixel if isinstance(node, tir.BufferLoad) else None)
+    plain = replace(matrix.stage, value=tir.Mul(matrix.left, right), reduce=(matrix.k,))
+    found = as_product(Anchored(plain, matrix.anchored.epilogue))
+    return None if isinstance(found, Declined) else found
 
 
 def _is_stepping(stage: Stage) -> bool:

@@ -87,13 +87,14 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
         return Declined("no stage is a product of matrices")
     found = matrix.anchored
     matrix = merged_rows(matrix)
-    body = _emit(matrix, kernel, target)
+    body = product_loops(matrix, kernel, target)
     if isinstance(body, Declined):
         return body
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 
-def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
+def product_loops(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
+    """The loops of a product whose weights are not packed; the rule declines some that others do better."""
     count = matrix.row_count
     assert matrix.right is not None
     contiguous = step(load_of(matrix.right), matrix.columns) == 1

@@ -64,8 +64,8 @@ class Product:
 
 def find_product(kernel: Kernel) -> Product | None:
     """Return the first stage that is a matrix product, with its epilogue."""
-    found = find_anchor(kernel, lambda s: not isinstance(_product(Anchored(s, None)), Declined))
-    matrix = None if found is None else _product(found)
+    found = find_anchor(kernel, lambda s: not isinstance(as_product(Anchored(s, None)), Declined))
+    matrix = None if found is None else as_product(found)
     return None if isinstance(matrix, Declined) else matrix
 
 
@@ -82,7 +82,7 @@ def merged_rows(matrix: Product) -> Product:
         after = None if epilogue is None else merge_pair(epilogue, *epilogue.spatial[place - 1 : place + 1])
         if merged is None or (epilogue is not None and after is None):
             break
-        found = _product(Anchored(merged, after))
+        found = as_product(Anchored(merged, after))
         if isinstance(found, Declined):
             break
         matrix = found
@@ -92,7 +92,7 @@ def merged_rows(matrix: Product) -> Product:
 def renamed(matrix: Product) -> Product:
     """Return the same product over fresh axes, so that it can occur a second time in a kernel."""
     stage, epilogue = matrix.stage.renamed(), matrix.anchored.epilogue
-    found = _product(Anchored(stage, None if epilogue is None else epilogue.renamed()))
+    found = as_product(Anchored(stage, None if epilogue is None else epilogue.renamed()))
     assert isinstance(found, Product)
     return found
 
@@ -117,12 +117,13 @@ def _with_extent(matrix: Product, axis: Axis, count: int) -> Product:
         fewer = Axis(own.var, tir.IntImm(own.var.dtype, count))
         return replace(stage, spatial=(*stage.spatial[:place], fewer, *stage.spatial[place + 1 :]))
 
-    found = _product(Anchored(shorter(stage), None if epilogue is None else shorter(epilogue)))
+    found = as_product(Anchored(shorter(stage), None if epilogue is None else shorter(epilogue)))
     assert isinstance(found, Product)
     return found
 
 
-def _product(anchored: Anchored) -> Product | Declined:
+def as_product(anchored: Anchored) -> Product | Declined:
+    """The stage as a product of matrices, or why it is none."""
     stage = anchored.stage
     if stage.combiner is not tir.Add or len(stage.reduce) != 1 or len(stage.spatial) < 2:
         return Declined("not a sum over one axis")
