@@ -5,8 +5,7 @@ child, and all of them, and this process, take tasks from one queue, which balan
 are files in memory: reading a file that several processes share advances the position for all of them atomically, and
 no process has to listen while it works.
 
-Processes are forked where that is safe: on Linux, while holding LLVM's lock (otherwise a child could inherit it locked
-by a thread that does not exist there). The parent does whatever a child does not deliver, errors included.
+Processes are forked where that is safe (`forking`). The parent does whatever a child does not deliver, errors included.
 """
 
 from __future__ import annotations
@@ -16,13 +15,10 @@ import gc
 import os
 import selectors
 import struct
-import sys
 import time
-import warnings
 from collections.abc import Callable, Mapping
 
-from llvmlite.binding import ffi
-
+from baton._src.codegen.llvm.forking import can_fork, forked
 from baton._src.support.dataclass import dataclass
 from baton._src.support.processors import usable_processors
 from baton._src.support.progress import report
@@ -45,7 +41,7 @@ def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, 
     count = min(workers or usable_processors(), len(tasks))
     found: dict[str, bytes] = {}
     start = time.thread_time()
-    may_share = count > 1 and _can_fork()
+    may_share = count > 1 and can_fork() and hasattr(os, "memfd_create")
     for done, key in enumerate(tasks):
         if may_share and (workers > 1 or time.thread_time() - start > PATIENCE) and len(tasks) - done > 1:
             found.update(_in_children(tasks[done:], work, min(count, len(tasks) - done)))
@@ -57,10 +53,6 @@ def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, 
             found[key] = work(key)
     report(TASK, len(tasks), len(tasks))
     return found
-
-
-def _can_fork() -> bool:
-    return sys.platform.startswith("linux") and hasattr(os, "fork") and hasattr(os, "memfd_create")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +99,12 @@ def _next(queue: int) -> int | None:
 def _start_child(tasks: list[str], work: Work, queue: int) -> _Child:
     ended, alive = os.pipe()
     results = os.memfd_create("baton-results")
-    for stream in (sys.stdout, sys.stderr):  # or the child would write again what is in their buffers
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
-            stream.flush()
-    with ffi.lib._lock, warnings.catch_warnings():
-        # Python warns of forking beside threads; the child only computes, and never touches the thread pool.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            pid = os.fork()
-        except OSError:
-            for file in (ended, alive, results):
-                os.close(file)
-            raise
+    try:
+        pid = forked()
+    except OSError:
+        for file in (ended, alive, results):
+            os.close(file)
+        raise
     if pid:
         os.close(alive)
         return _Child(pid, ended, results)

@@ -30,7 +30,7 @@ Place = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
 
 @dataclass(frozen=True)
 class SparseProduct:
-    """`values` are elements or blocks (count, high, wide), `places` their columns, `begins` the rows' ends; `found` is
+    """`values` are elements or blocks (count, high, wide), `places` the columns, `begins` where rows begin; `found` is
     (n, m). With `few` rows, x is as it is, else transposed, (k, m).
     """
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from baton._src.codegen.llvm.forking import can_fork, forked
 from baton._src.driver.artifacts import load_module
 from baton._src.driver.tvm_names.remote.errors import RPCError
 from baton._src.driver.tvm_names.remote.listener import Listener
@@ -55,7 +56,7 @@ class Server(Listener):
         if is_proxy:
             raise RPCError("there are no proxies: let the server listen at an address that clients reach")
         self.key, self.silent, self.timeout = key, silent, timeout
-        self.forks = hasattr(os, "fork") and not no_fork
+        self.forks = can_fork() and not no_fork
         self.libraries = [load_module(path) for path in (load_library or "").split(":") if path]
         if server_init_callback is not None:
             server_init_callback()
@@ -96,7 +97,7 @@ class Server(Listener):
 
     def _in_process(self, connection: socket.socket, address: str) -> None:
         """Serve a client in a copy of this process."""
-        pid = os.fork()
+        pid = forked()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._socket.close()
