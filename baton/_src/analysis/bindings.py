@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.traverse import children, post_order
 from baton._src.relax.nodes import Binding, DataflowBlock, Function, MatchCast, SeqExpr, Var, VarBinding
 
 
-def all_bindings(expr: Any) -> list[Binding]:
+def all_bindings(expr: GraphExpr) -> list[Binding]:
     """Every binding inside, inner functions and branches included, in order of evaluation of each sequence."""
     return [n for n in post_order(expr) if isinstance(n, Binding)]
 
 
-def get_var2val(function: Any) -> dict[Var, Any]:
+def get_var2val(function: Function) -> dict[Var, Any]:
     """The value of every variable bound inside (a match_cast's value for its variable)."""
     return {
         b.var: b.value for b in all_bindings(function) if isinstance(b, (VarBinding, MatchCast)) and b.var is not None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import Any
 
 from baton._src.analysis.bindings import body_bindings, used_vars
 from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import find_impure_call
 from baton._src.analysis.variables import free_symbolic_vars
+from baton._src.ir.expr import GraphExpr
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import Binding, DataflowBlock, ExternFunc, Function, SeqExpr, Var, VarBinding, is_call
 from baton._src.relax.struct_info import TupleStructInfo
@@ -45,7 +45,7 @@ def liftable_bindings(function: Function) -> list[VarBinding]:
     return [b for b in _dataflow_bindings(function) if isinstance(b, VarBinding) and b.var in following]
 
 
-def stops_lifting(value: Any) -> bool:
+def stops_lifting(value: GraphExpr) -> bool:
     """Whether this is a call of `R.builtin.stop_lift_params`."""
     return is_call(value, "relax.builtin.stop_lift_params")
 

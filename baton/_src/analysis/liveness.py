@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.traverse import post_order
 from baton._src.relax.nodes import Binding, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 
@@ -63,7 +63,7 @@ def shared_memory(variables: Iterable[Var], operands: Mapping[Var, Sequence[Var]
     return found
 
 
-def may_alias(value: Any) -> bool:
+def may_alias(value: GraphExpr) -> bool:
     """Whether the value may share memory with what it mentions."""
     if isinstance(value, (Var, Tuple, TupleGetItem)):
         return True

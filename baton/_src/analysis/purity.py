@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.traverse import children
 from baton._src.relax.nodes import Call, Function, definition_of
 from baton._src.relax.struct_info import FuncStructInfo
@@ -58,6 +58,6 @@ def find_impure_call(expr: Any, own_name: Any = None) -> Call | None:
     return None
 
 
-def contains_impure_call(expr: Any, own_name: GlobalVar | Any = None) -> bool:
+def contains_impure_call(expr: GraphExpr, own_name: GlobalVar | Any = None) -> bool:
     """Whether evaluating `expr` (calling it, if it is a function) may have an effect. `force_pure` is not looked at."""
     return find_impure_call(expr, own_name) is not None

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import GlobalVar, Range
+from baton._src.ir.expr import GlobalVar, GraphExpr, Range
 from baton._src.ir.global_names import free_name
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
@@ -79,13 +80,13 @@ class _Packer(BindingRewriter):
         self.constants: dict[tuple[int, bool, int, int, int], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         found = self._packed(value)
         while found is not value:  # a kernel may have several weights
             value, found = found, self._packed(found)
         return value
 
-    def _packed(self, value: Any) -> Any:
+    def _packed(self, value: GraphExpr) -> Any:
         """The call with one more weight packed; the call itself if there is none to pack."""
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return value
@@ -213,7 +214,7 @@ def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
     packed = decl_buffer([tir.IntImm("int64", s) for s in shape], weight.buffer.dtype, weight.buffer.name)
     whole = BufferRegion(packed, tuple(Range(tir.IntImm("int64", 0), dim) for dim in packed.shape))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is weight.buffer:
             row, column = reversed(node.indices) if weight.columns_first else node.indices
             if weight.gates:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.global_names import free_name
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
@@ -83,7 +83,7 @@ class _Rewriter(BindingRewriter):
         self.constants: dict[tuple[int, GlobalVar], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return value
         kernel, operands = value.args[0], value.args[1]

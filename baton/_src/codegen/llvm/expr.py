@@ -22,6 +22,7 @@ from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type
 from baton._src.codegen.llvm.vectors import ramp, shuffle, splat
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
@@ -65,7 +66,7 @@ class ExprWriter(MemoryAccess):
         self.memo = {}
         return self.emit(expr)
 
-    def _operands(self, node: Any) -> Iterable[Any]:
+    def _operands(self, node: Node) -> Iterable[Any]:
         """What has to be computed before `node`."""
         if node in self.memo:
             return ()
@@ -91,7 +92,7 @@ class ExprWriter(MemoryAccess):
             case _:
                 return operands(node)
 
-    def _write(self, node: Any) -> str:
+    def _write(self, node: Node) -> str:
         match node:
             case tir.Var():
                 return self._variable(node)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 
@@ -23,7 +24,7 @@ _CHEAP = {
 }
 
 
-def operands(node: Any) -> Iterable[Any]:
+def operands(node: Node) -> Iterable[Any]:
     """The expressions below `node`, except the indices of a load and strings."""
     match node:
         case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b) | tir.LogicalOp(a=a, b=b):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.allocation_places import PlanAndUpdateBufferAllocationLocation
 from baton._src.passes.tir.block_steps import ConvertBlocksToOpaque, LowerInitBlock
@@ -63,7 +64,7 @@ def _with_beginnings(body: st.Stmt) -> st.Stmt:
         pending += [(part, around) for part in st.inner_statements(stmt)]
     empty = empty_reductions(body)
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if not isinstance(node, st.For):
             return None
         if node.loop_var in ahead:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.products.packed_streams import streaming_grain
@@ -185,7 +186,7 @@ class _Blocks:
             return bound(part.right, {part.columns: column})
         buffer = load_of(part.right).buffer
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if isinstance(node, tir.BufferLoad):
                 return tir.BufferLoad(buffer, (number, as_int64(part.k.var), i64(gate), lane))
             return None
@@ -220,7 +221,7 @@ class _Blocks:
         """One store of the update for `width` units."""
         part, lane = self.part, index_var("v")
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if isinstance(node, tir.BufferLoad) and node.buffer is part.sums:
                 gate = gate_of_load(node, part)
                 assert gate is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, same
@@ -145,7 +146,7 @@ def _differ(a: PrimExpr, b: PrimExpr) -> bool:
 def _loads(stmt: Any) -> list[tir.BufferLoad]:
     found: list[tir.BufferLoad] = []
 
-    def rule(node: Any) -> None:
+    def rule(node: Node) -> None:
         if isinstance(node, tir.BufferLoad):
             found.append(node)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.native_control.places import in_order, uses
 from baton._src.lower.native_control.read_values import info_of
@@ -52,7 +52,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators as t
 from baton._src.tir.expr import Var as TirVar
@@ -171,7 +171,7 @@ def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Co
     """The function as a loop of calls of its kernel."""
     params, bindings = [p for p in function.params if is_known(p.struct_info_)], []
 
-    def bound(name: str, value: Any, said: Any) -> Var:
+    def bound(name: str, value: GraphExpr, said: Any) -> Var:
         var = Var(name, said)
         bindings.append(VarBinding(var, value))
         return var
@@ -211,7 +211,7 @@ def _result(function: Function, state: dict[int, Var], chunked: Collecting) -> S
     return SeqExpr([BindingBlock(bindings)], var)
 
 
-def nested_tuple(info: Any, leaves: Iterator[Var]) -> Any:
+def nested_tuple(info: StructInfo, leaves: Iterator[Var]) -> Any:
     """Leaves in the shape of a struct info."""
     if isinstance(info, TupleStructInfo):
         return Tuple([nested_tuple(f, leaves) for f in info.fields])

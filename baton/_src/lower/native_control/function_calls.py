@@ -58,6 +58,6 @@ def call_of_kernel(
     return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, sizes, outputs, fresh)
 
 
-def _nesting(info: Any) -> Any:
+def _nesting(info: StructInfo) -> Any:
     """The nesting of tuples; everything else is None."""
     return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None

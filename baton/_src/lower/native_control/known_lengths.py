@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.native_control.steps import Callee, Collecting
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
@@ -49,7 +50,7 @@ class KnownLoop:
         call = callee.call([p for p in self.function.params if is_known(p.struct_info_)])
         whole = Var(self.binding.var.name_hint, call.sinfo_args[0])
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if isinstance(node, VarBinding) and node.var is self.binding.var:
                 return VarBinding(whole, call)
             if isinstance(node, TupleGetItem) and node.tuple_value is self.binding.var:
@@ -74,7 +75,7 @@ def known_loops(function: Function, callees: Mapping[str, Callee]) -> list[Known
     return found
 
 
-def _read(node: Any) -> Sequence[Any]:
+def _read(node: Node) -> Sequence[Any]:
     """The variables that a node reads as a whole."""
     match node:
         case Call(args=args):

@@ -57,18 +57,18 @@ def told_dims(params: Sequence[Any], given: Sequence[Any]) -> dict[Var, PrimExpr
     return dims
 
 
-def tensors_in(info: Any) -> list[TensorStructInfo] | None:
+def tensors_in(info: StructInfo) -> list[TensorStructInfo] | None:
     """The tensors in a result, left to right; None if there is anything else, or less is known about one."""
     leaves = untupled(info)
     known = [leaf for leaf in leaves if is_known(leaf)]
     return known if len(known) == len(leaves) else None
 
 
-def _is_known_shape(info: Any) -> bool:
+def _is_known_shape(info: StructInfo) -> bool:
     return isinstance(info, ShapeStructInfo) and info.values is not None
 
 
-def nested(info: Any, leaves: Iterator[Value]) -> Value:
+def nested(info: StructInfo, leaves: Iterator[Value]) -> Value:
     """Tensors in the shape of a struct info, in which shapes are themselves; more tensors than it has are left."""
     if isinstance(info, TupleStructInfo):
         return Fields(tuple(nested(f, leaves) for f in info.fields))
@@ -82,7 +82,7 @@ def shape_of(value: Value) -> ShapeExpr | None:
     return value.expr if isinstance(value, Literal) and isinstance(value.expr, ShapeExpr) else None
 
 
-def over(info: Any, dims: Mapping[Var, PrimExpr]) -> Any:
+def over(info: StructInfo, dims: Mapping[Var, PrimExpr]) -> Any:
     """The struct info of a tensor or shape with its shape variables replaced."""
     replaced = [substitute(d, dims) for d in leaf_dims(info)]
     return TensorStructInfo(ShapeExpr(replaced), info.dtype) if is_known(info) else ShapeStructInfo(replaced)

@@ -76,6 +76,7 @@ from baton._src.relax.nodes import (
     Function,
     If,
     MatchCast,
+    SeqExpr,
     ShapeExpr,
     StringImm,
     Var,
@@ -147,7 +148,7 @@ class _Reader:
         self.rounds: list[Repeat] = []
         self.leaves: list[Return] = []
 
-    def sequence(self, seq: Any, is_tail: bool, into: list[Step]) -> Task[Value | None]:
+    def sequence(self, seq: SeqExpr, is_tail: bool, into: list[Step]) -> Task[Value | None]:
         """The steps of a sequence and its value; without one it leaves the function: by `Repeat` or `Return`, in tail
         position, or by an error.
         """

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.native_control.parameters import over
 from baton._src.lower.native_control.places import in_order, uses
@@ -122,7 +122,7 @@ def resuming(function: Function, own: GlobalVar, callee: Callee, stretch: Stretc
     """The function, which calls its kernel first."""
     bindings: list[VarBinding | MatchCast] = []
 
-    def bound(name: str, value: Any, said: Any) -> Var:
+    def bound(name: str, value: GraphExpr, said: Any) -> Var:
         bindings.append(VarBinding(var := Var(name, said), value))
         return var
 

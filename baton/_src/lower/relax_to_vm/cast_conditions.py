@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, View
 from baton._src.relax.nodes import ShapeExpr
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
@@ -22,7 +21,7 @@ class CastCondition:
     expected: PrimExpr
 
 
-def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] | None:
+def cast_conditions(value: Value, info: StructInfo, place: str) -> list[CastCondition] | None:
     """The conditions for `value` to match `info`; None if comparing dims is not enough.
 
     `info` must not bind variables (the caller asks `FunctionScope.binds`).

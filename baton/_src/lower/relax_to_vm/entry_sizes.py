@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.lower.relax_to_vm.kernel_arguments import in_terms_of
 from baton._src.relax.check.variables import prim_vars
@@ -76,7 +77,7 @@ class EntrySizes:
         return name
 
 
-def _is_taken_apart(node: Any) -> bool:
+def _is_taken_apart(node: Node) -> bool:
     """Whether the operands may be computed beforehand: what a condition guards may not be."""
     if isinstance(node, _QUOTIENTS):
         return isinstance(node.b, IntImm) and node.b.value != 0

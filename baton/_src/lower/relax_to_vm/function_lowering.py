@@ -60,6 +60,7 @@ from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
+    StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
@@ -120,7 +121,7 @@ class FunctionLowering:
             return register
         return self._cast(register, wanted, f"{self.name}: result")
 
-    def _cast(self, register: int, info: Any, place: str) -> int:
+    def _cast(self, register: int, info: StructInfo, place: str) -> int:
         holders: list[Var] = []
         wanted = to_value_info(info, self.scope.slots, holders)
         facts = Data([place, self.scope.slot_names])
@@ -239,7 +240,7 @@ class FunctionLowering:
         self.scope.copy(self.values.register(value), merged)
         self.values.env = outer
 
-    def _is_proven(self, value: Value, info: Any) -> bool:
+    def _is_proven(self, value: Value, info: StructInfo) -> bool:
         """Whether a cast to `info` certainly succeeds and binds nothing."""
         known = value.info if isinstance(value, (InRegister, Pending, View)) else None
         if known is None or self.scope.binds(info):

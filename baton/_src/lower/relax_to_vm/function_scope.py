@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.program import Program
@@ -21,6 +21,7 @@ from baton._src.relax.nodes import (
     ShapeExpr,
     StringImm,
 )
+from baton._src.relax.struct_info import StructInfo
 from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
@@ -51,11 +52,11 @@ class FunctionScope:
         for var in variables:
             self.slots.setdefault(var, len(self.slots))
 
-    def bind(self, info: Any) -> None:
+    def bind(self, info: StructInfo) -> None:
         """Note that the variables in binding positions of `info` have values from here on."""
         self._bound.update(definable_tir_vars_in_struct_info(info))
 
-    def binds(self, info: Any) -> bool:
+    def binds(self, info: StructInfo) -> bool:
         """Whether a cast to `info` binds shape variables that have no value yet."""
         return any(v not in self._bound for v in tir_vars_in_struct_info(info))
 
@@ -108,7 +109,7 @@ class FunctionScope:
         known = [to_dim_expr(d, self.slots) for d in dims]
         return self.call_into("vm.builtin.eval_shape", [self.heap(), Data([self.slot_names, *known])])
 
-    def literal_operand(self, expr: Any, program: Program) -> Operand | None:
+    def literal_operand(self, expr: GraphExpr, program: Program) -> Operand | None:
         """The literal as a constant operand, if it can be one."""
         match expr:
             case StringImm(value=text):

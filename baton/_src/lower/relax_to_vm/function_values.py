@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.ir.expr import GraphExpr
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
@@ -48,7 +47,7 @@ class FunctionValues:
         for number, param in enumerate(function.params):
             self.env[param] = InRegister(number, param.struct_info_)
 
-    def value(self, expr: Any) -> Value:
+    def value(self, expr: GraphExpr) -> Value:
         """The abstract value of a leaf (or tuple of leaves)."""
         if isinstance(expr, Var):
             found = self.env.get(expr)
@@ -69,7 +68,7 @@ class FunctionValues:
             return Literal(expr)
         raise InternalError(f"lowering {self.name}: {type(expr).__name__} where a leaf belongs (not in normal form)")
 
-    def argument(self, expr: Any) -> Operand:
+    def argument(self, expr: GraphExpr) -> Operand:
         """A leaf as an argument of an instruction."""
         return self.operand(self.value(expr))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.relax.check.variables import tir_vars_in_struct_info
@@ -72,7 +71,7 @@ def _tensor(info: TensorStructInfo, slots: Slots, holders: list[Var]) -> TensorV
     return TensorValue(dtype, info.ndim)
 
 
-def _signature_part(info: Any, slots: Slots) -> ValueInfo:
+def _signature_part(info: StructInfo, slots: Slots) -> ValueInfo:
     """A parameter or result of a function type; what depends on variables other than shape variables is left out."""
     match info:
         case TensorStructInfo(shape=ShapeExpr(values=values)):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.ir.expr import GraphExpr
 from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Value
 from baton._src.relax.nodes import Constant, ShapeExpr, Tuple, TupleGetItem, Var
 
@@ -15,7 +14,7 @@ class NoValue(Exception):
 class Values(dict[Var, Value]):
     """The values by variable."""
 
-    def of(self, expr: Any) -> Value:
+    def of(self, expr: GraphExpr) -> Value:
         """The value of a name, a tuple, a field, a constant or a shape; `NoValue` for anything else."""
         match expr:
             case Var():

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
@@ -42,7 +42,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.normalize import Normalizer
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.support.trampoline import Task, run
 
 
@@ -70,7 +70,7 @@ class BindingRewriter:
 
     # ------------------------------------------------------------------------------------------- to be overridden
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         """The new value of `binding`; `value` is the current one, with inner functions and branches rewritten."""
         return value
 
@@ -132,7 +132,7 @@ class BindingRewriter:
         finally:
             frames.pop()
 
-    def is_visible(self, leaf: Any) -> bool:
+    def is_visible(self, leaf: GraphExpr) -> bool:
         """Whether the binding may use a leaf found by `resolved`: DataflowVars are visible in their block only."""
         todo = [leaf]
         while todo:
@@ -150,7 +150,7 @@ class BindingRewriter:
             self.replaced[other] = expr
             self._meaning.setdefault(expr, []).append(other)
 
-    def with_info(self, var: Var, info: Any) -> Var:
+    def with_info(self, var: Var, info: StructInfo) -> Var:
         """A variable that is being defined, with this StructInfo; unless it has it, another one, used from here on."""
         if info is var.struct_info_:
             return var
@@ -165,12 +165,12 @@ class BindingRewriter:
         self.keep(VarBinding(var, value))
         return var
 
-    def normalized(self, expr: Any) -> Any:
+    def normalized(self, expr: GraphExpr) -> Any:
         """`expr` normalised, as the value of a binding; parts of it are bound before the current binding."""
         self.parts = {}
         return self._normalizer.expression(expr)
 
-    def resolved(self, expr: Any) -> Any:
+    def resolved(self, expr: GraphExpr) -> Any:
         """The value behind a variable bound in this function so far, through copies; `expr` itself if there is none."""
         while isinstance(expr, Var) and expr in self.values:
             expr = self.values[expr]
@@ -265,7 +265,7 @@ class BindingRewriter:
             new = yield self._function(value)
         return binding if new is value else binding.with_fields(value=new)
 
-    def _use(self, expr: Any) -> Any:
+    def _use(self, expr: GraphExpr) -> Any:
         """`expr`, which contains no sequence, with replaced variables substituted."""
         if not self.replaced:
             return expr

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Function, VarBinding
@@ -38,7 +38,7 @@ class _Rewriter(BindingRewriter):
         super().__init__(module)
         self.rule = rule
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
         made = self.rule.replaced(value, self)

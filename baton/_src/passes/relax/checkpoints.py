@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.ops.call_maker import Maker
 from baton._src.passes.relax.te_gradients import without_te_gradient
@@ -26,7 +27,7 @@ from baton._src.relax.nodes import Call, Function, MatchCast, Var, is_call
 _START, _END = "relax.grad.start_checkpoint", "relax.grad.end_checkpoint"
 
 
-def is_mark(value: Any) -> bool:
+def is_mark(value: GraphExpr) -> bool:
     """Whether it is a call that starts or ends a section."""
     return is_call(value, _START, _END)
 
@@ -82,7 +83,7 @@ class Recomputation:
                 )
         return self.again.get(var, var)
 
-    def _start(self, value: Any) -> None:
+    def _start(self, value: GraphExpr) -> None:
         """Mark what a section starts from, where `value` is the first that is computed of it."""
         for source in post_order(value):
             if source in self.starts and source not in self.again:
@@ -98,5 +99,5 @@ class Recomputation:
                 self.var(needed)
         return self.again.get(var, var), self._changed(call)
 
-    def _changed(self, value: Any) -> Any:
+    def _changed(self, value: GraphExpr) -> Any:
         return substitute(value, self.again, notes=False)

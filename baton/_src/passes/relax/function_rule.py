@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.passes.relax.rewrite_patterns import result_of, uninformed
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -64,7 +64,7 @@ class FunctionRule:
         body = pattern.body
         self.result = self._of(body.body if isinstance(body, SeqExpr) else body)
 
-    def _of(self, expr: Any) -> DFPattern:
+    def _of(self, expr: GraphExpr) -> DFPattern:
         match expr:
             case Var():
                 return self.patterns[expr]
@@ -135,7 +135,7 @@ class FunctionRule:
         return {v: substitute(d, dict(symbols)) for v, d in own.items()}
 
 
-def _mentions_variables(expr: Any) -> bool:
+def _mentions_variables(expr: GraphExpr) -> bool:
     return any(n.is_variable for n in post_order(expr))
 
 

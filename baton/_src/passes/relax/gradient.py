@@ -23,7 +23,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
 from baton._src.analysis.purity import find_impure_call
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
@@ -55,7 +55,7 @@ from baton._src.relax.nodes import (
     definition_of,
 )
 from baton._src.relax.own_variables import with_own_symbols
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -113,7 +113,7 @@ def _variables(function: Function) -> list[Var]:
 _REAL = "only tensors of floats and tuples of them have; leave it out of require_grads"
 
 
-def _is_real(info: Any) -> bool:
+def _is_real(info: StructInfo) -> bool:
     """Whether it is a tensor of floats, or a tuple of such."""
     if isinstance(info, TupleStructInfo):
         return all(map(_is_real, info.fields))
@@ -233,7 +233,7 @@ class _Reverse:
             name = f"{var.name_hint}_adjoint"
             self.adjoints[var] = self._sum(self.adjoints.get(var), piece, var.struct_info, name)
 
-    def _sum(self, known: Any, piece: Any, info: Any, name: str) -> Any:
+    def _sum(self, known: Any, piece: Any, info: StructInfo, name: str) -> Any:
         """The sum of what is known of a gradient, if anything is, and a contribution."""
         if known is None and piece is None:
             return None
@@ -247,7 +247,7 @@ class _Reverse:
             return only if isinstance(only, (Var, Constant)) else self.builder.emit(only, name)
         return self.builder.emit(self.make.op("add", known, self.builder.normalize(self._fitted(piece))), name)
 
-    def _whole(self, adjoint: Any, info: Any) -> Any:
+    def _whole(self, adjoint: Any, info: StructInfo) -> Any:
         """A gradient with its missing parts filled with zeros."""
         if isinstance(info, TupleStructInfo):
             parts = adjoint if isinstance(adjoint, list) else [adjoint] * len(info.fields)
@@ -258,7 +258,7 @@ class _Reverse:
             raise _wrong(f"only tensors of known shape and dtype have gradients, not {info!r}")
         return self.builder.emit(self.make.op("zeros", info.shape, dtype=info.dtype), "zeros")
 
-    def _spread(self, var: Var, value: Any, adjoint: Any) -> None:
+    def _spread(self, var: Var, value: GraphExpr, adjoint: Any) -> None:
         match value:
             case Var() | Tuple():
                 self._add(value, adjoint)
@@ -333,7 +333,7 @@ class _Reverse:
         return self.make.op("collapse_sum_to", grad, wanted.shape)
 
 
-def _differentiable(info: Any) -> bool:
+def _differentiable(info: StructInfo) -> bool:
     if isinstance(info, TupleStructInfo):
         return any(_differentiable(f) for f in info.fields)
     return isinstance(info, TensorStructInfo) and (info.dtype.is_float or info.dtype.is_void)

@@ -16,6 +16,7 @@ from typing import Any
 from baton._src.analysis.bindings import used_vars
 from baton._src.analysis.exposure import Exposure, gives_fresh_results
 from baton._src.analysis.purity import may_write
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Binding, Call, Constant, Function, Tuple, Var
@@ -51,13 +52,13 @@ class LookingRewriter(BindingRewriter):
         if self.exposure.has_effects and not self._lasts(binding, value):
             self._open.append(binding.var)
 
-    def resolved(self, expr: Any) -> Any:
+    def resolved(self, expr: GraphExpr) -> Any:
         """The value behind a variable, as far as it holds here; `expr` itself if there is none."""
         while isinstance(expr, Var) and expr in self.lasting:
             expr = self.lasting[expr]
         return expr
 
-    def may_be_written(self, expr: Any) -> bool:
+    def may_be_written(self, expr: GraphExpr) -> bool:
         """Whether some call may write the tensor that a variable holds, or tell it from an equal one by writing."""
         return self.exposure.has_effects and expr in self.exposure
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.relax.nodes import Call, If, Tuple, TupleGetItem, Var
 
 
-def with_leaves(value: Any, new: Callable[[Var], Any]) -> Any:
+def with_leaves(value: GraphExpr, new: Callable[[Var], Any]) -> Any:
     """`value` with `new(var)` for each mention of a variable, in order of evaluation; branches are left alone.
 
     `new` is called for each use, also of the same variable. The same object if nothing changes.

@@ -17,6 +17,7 @@ from typing import Any
 from baton._src.analysis.bindings import get_var2val
 from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import contains_impure_call
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
@@ -96,7 +97,7 @@ def _endless() -> Exception:
     )
 
 
-def _require_fit(var: Var, value: Any) -> None:
+def _require_fit(var: Var, value: GraphExpr) -> None:
     """Error `api` if `value`, made by a rewriter, cannot be what `var` is: its users were written for that."""
     if check_compatibility(value.struct_info, var.struct_info, Analyzer()) is Answer.NO:
         raise fail(
@@ -121,7 +122,7 @@ class _CallRewriter(LookingRewriter):
     def enter_block(self, block: BindingBlock) -> None:
         self.here = {b.var for b in block.bindings}
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         for _ in range(MOST_ROUNDS):
             made = self._once(binding.var, value)
             if made is value:
@@ -153,7 +154,7 @@ class _CallRewriter(LookingRewriter):
             return last.value
         return result
 
-    def _once(self, var: Var, value: Any) -> Any:
+    def _once(self, var: Var, value: GraphExpr) -> Any:
         for pattern, rewriter in self.rules:
             for found in _matches(pattern, value, self.lasting):
                 made = rewriter(value, found)
@@ -163,7 +164,7 @@ class _CallRewriter(LookingRewriter):
                         return made
         return value
 
-    def _is_visible(self, expr: Any) -> bool:
+    def _is_visible(self, expr: GraphExpr) -> bool:
         return all(n in self.here for n in post_order(expr) if isinstance(n, DataflowVar))
 
     def keep(self, binding: Binding) -> None:
@@ -188,7 +189,7 @@ def result_of(made: Any) -> Any:
     return result
 
 
-def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:
+def _matches(pattern: DFPattern, value: GraphExpr, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:
     """What each pattern matched; of alternatives, once for each that matches: the rewriter may decline the first."""
     if isinstance(pattern, OrPattern):
         for one in (pattern.left, pattern.right):
@@ -199,11 +200,11 @@ def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Itera
         yield found
 
 
-def _contains(expr: Any, part: Any) -> bool:
+def _contains(expr: GraphExpr, part: Any) -> bool:
     return any(n is part for n in post_order(expr))
 
 
-def uninformed(value: Any) -> Any:
+def uninformed(value: GraphExpr) -> Any:
     """A value without StructInfo, which follows from its new operands (8 rows, not 4 + 4)."""
     return value.with_fields(struct_info_=None) if isinstance(value, (Call, Tuple, TupleGetItem)) else value
 

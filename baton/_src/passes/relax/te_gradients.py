@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.relax.nodes import Call
 from baton._src.relax.special_ops import special_op
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
@@ -27,12 +28,12 @@ _OF_OPERATORS = "relax.op_grad."
 _WITH_GRAD = special_op("call_tir_with_grad")
 
 
-def has_te_gradient(value: Any) -> bool:
+def has_te_gradient(value: GraphExpr) -> bool:
     """Whether it is a `call_tir_with_grad`."""
     return isinstance(value, Call) and value.op is _WITH_GRAD
 
 
-def without_te_gradient(value: Any) -> Any:
+def without_te_gradient(value: GraphExpr) -> Any:
     """The plain `call_tir` of a `call_tir_with_grad`; anything else as it is."""
     return value.with_fields(op=special_op("call_tir"), attrs=None) if has_te_gradient(value) else value
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.analysis.bindings import count_uses
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -56,19 +57,19 @@ class _Rewriter(BindingRewriter):
             return value
         return self.normalized(self.make(self._transposed(b), self._transposed(a), out_dtype=inner.attrs.out_dtype))
 
-    def _transposed(self, expr: Any) -> Any:
+    def _transposed(self, expr: GraphExpr) -> Any:
         inner = self.resolved(expr)
         if _is_transpose(inner) and self.is_visible(inner.args[0]):
             return inner.args[0]
         return self.make.swap_last(expr, _rank(expr))
 
 
-def _rank(expr: Any) -> int:
+def _rank(expr: GraphExpr) -> int:
     info = expr.struct_info
     return info.ndim if isinstance(info, TensorStructInfo) else -1
 
 
-def _is_transpose(value: Any) -> bool:
+def _is_transpose(value: GraphExpr) -> bool:
     """Whether it exchanges the last two axes and no others."""
     if not is_call(value, "relax.permute_dims"):
         return False

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import TensorType, TupleType, TypeVar
+from baton._src.ir.types import TensorType, TupleType, Type, TypeVar
 from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.dims import is_any
@@ -41,7 +41,7 @@ _RELATIVES = {"broadcast_to": "broadcast_to_like", "reshape": "reshape_like"}
 """Operators that take their target from a tensor, by those that are given it."""
 
 
-def _relative(name: str, value: Any) -> str:
+def _relative(name: str, value: GraphExpr) -> str:
     if name not in _RELATIVES:
         raise fail("relay-gradient", f"{name} needs a static shape", span=value.span, help="annotate the dims")
     return _RELATIVES[name]
@@ -118,7 +118,7 @@ class Build:
         names = (operand.relay_name, operand.name, f"new{operand.name}")
         return next((n for n in names if n in definition.attrs.names), operand.name)
 
-    def shape_of(self, value: Any) -> tuple[int, ...] | ShapeOf:
+    def shape_of(self, value: GraphExpr) -> tuple[int, ...] | ShapeOf:
         """The shape of a value, for operators that want one."""
         found = shape_of(value)
         return ShapeOf(value) if found is None else found
@@ -146,7 +146,7 @@ class Build:
             set_note(node, "struct_info_", described(node.checked_type_))
         return node
 
-    def typed(self, expr: Any) -> Any:
+    def typed(self, expr: GraphExpr) -> Any:
         """An expression over typed ones, with the types of its other parts filled in."""
         for node in post_order(expr, below=lambda n: () if n.checked_type_ is not None else parts(n)):
             match node:
@@ -199,7 +199,7 @@ class Build:
             set_note(made, "checked_type_", TupleType(types))
         return made
 
-    def item(self, value: Any, index: int) -> Any:
+    def item(self, value: GraphExpr, index: int) -> Any:
         """A projection; of a tuple written here, its field."""
         if isinstance(value, Tuple):
             return value.fields[index]
@@ -208,7 +208,7 @@ class Build:
             set_note(made, "checked_type_", value.checked_type_.fields[index])
         return made
 
-    def info(self, value: Any) -> Any:
+    def info(self, value: GraphExpr) -> Any:
         """The `Info` of a typed expression, as operators see it."""
         return to_info(value.checked_type)
 
@@ -221,7 +221,7 @@ class Dims(tuple[Any, ...]):
         return tuple(literal(d) for d in self)
 
 
-def described(type_: Any) -> Any:
+def described(type_: Type) -> Any:
     """A type in the form that operators' rules use."""
     return _with_values(to_info(type_))
 
@@ -234,14 +234,14 @@ def _with_values(info: Info) -> Info:
     return info
 
 
-def dtype_of(expr: Any) -> DataType:
+def dtype_of(expr: GraphExpr) -> DataType:
     """The dtype of a typed tensor expression."""
     type_ = expr.checked_type
     found: DataType = type_.dtype
     return found
 
 
-def shape_of(expr: Any) -> tuple[int, ...] | None:
+def shape_of(expr: GraphExpr) -> tuple[int, ...] | None:
     """The static shape of a typed tensor expression; None if it is not one."""
     type_ = expr.checked_type_
     if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple):
@@ -250,7 +250,7 @@ def shape_of(expr: Any) -> tuple[int, ...] | None:
     return None if any(d is None for d in dims) else tuple(int(d) for d in dims if d is not None)
 
 
-def is_call(expr: Any, *names: str) -> bool:
+def is_call(expr: GraphExpr, *names: str) -> bool:
     """Whether `expr` is a call of one of these operators (neutral names, or Relay's), on values of particular types."""
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.definition is None:
         return False
@@ -259,7 +259,7 @@ def is_call(expr: Any, *names: str) -> bool:
     return not any(is_generalized(value) for value in (expr, *expr.args))
 
 
-def is_generalized(expr: Any) -> bool:
+def is_generalized(expr: GraphExpr) -> bool:
     """Whether the type of `expr` depends on type parameters, so that its dims and dtype are not known yet."""
     type_ = expr.checked_type_
     return type_ is not None and any(isinstance(leaf, TypeVar) for leaf in leaves(type_))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
@@ -40,13 +41,13 @@ class DeadCodeElimination(RelayFunctionPass):
         found = None if self.ignore_impurity else Effects(module, creation=False)
         return lambda function: self._rewritten(function, found)
 
-    def _rewritten(self, function: Any, found: Effects | None) -> Any:
+    def _rewritten(self, function: Function, found: Effects | None) -> Any:
         for step in (_drop_unused, _inline_once) if self.inline_once else (_drop_unused,):
             function = step(function, found.of_nodes(function) if found is not None else set())  # each makes new nodes
         return function
 
 
-def _drop_unused(function: Any, effects: set[Any]) -> Any:
+def _drop_unused(function: Function, effects: set[Any]) -> Any:
     """Drop unused lets, and in turn those that only dropped values used."""
     uses = _count(function)
     dead: set[Any] = set()
@@ -64,7 +65,7 @@ def _drop_unused(function: Any, effects: set[Any]) -> Any:
     return done.get(function, function)
 
 
-def _count(root: Any) -> dict[Any, int]:
+def _count(root: GraphExpr) -> dict[Any, int]:
     uses = count_uses(walk(root))
     for node in walk(root):  # a function that only calls itself is not used
         if isinstance(node, Let) and isinstance(node.value, Function):
@@ -83,7 +84,7 @@ def _uncount(root: Any, uses: dict[Any, int], dead: set[Any]) -> None:
             work.extend([node.body] if node in dead else parts(node))
 
 
-def _inline_once(function: Any, effects: set[Any]) -> Any:
+def _inline_once(function: Function, effects: set[Any]) -> Any:
     order = walk(function)
     uses = count_uses(order)
     stays = _used_inside_functions(function)
@@ -93,7 +94,7 @@ def _inline_once(function: Any, effects: set[Any]) -> Any:
     )
 
 
-def _used_inside_functions(function: Any) -> set[Any]:
+def _used_inside_functions(function: Function) -> set[Any]:
     """Variables used by a function that is written in their scope: it may be called many times (so may one that calls
     itself).
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, walk
@@ -35,7 +35,7 @@ class Effects:
                 if not self._own[name] and any(self._own.get(called, True) for called in facts.calls):
                     self._own[name] = changed = True
 
-    def of_nodes(self, root: Any) -> set[Any]:
+    def of_nodes(self, root: GraphExpr) -> set[Any]:
         """The nodes below `root` whose evaluation has an effect (itself or in a part that it evaluates)."""
         found: set[Any] = set()
         if not self.anywhere:

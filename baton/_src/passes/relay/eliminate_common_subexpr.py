@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.effects import is_stateful
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Constant, TupleGetItem
+from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -32,10 +32,10 @@ class EliminateCommonSubexpr(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     fskip: Callable[[Any], bool] | None = None
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         known: dict[Any, list[Any]] = {}
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             key = _key(new)
             if key is None or (self.fskip is not None and self.fskip(new)):
                 return None

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ir.types import TensorType
+from baton._src.ir.types import TensorType, Type
 from baton._src.passes.relay.effects import is_stateful
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.written_types import written
@@ -86,7 +86,7 @@ class FoldConstant(RelayFunctionPass):
         except DiagnosticError:
             return None
 
-    def _is_large(self, type_: Any, values: list[Any]) -> bool:
+    def _is_large(self, type_: Type | None, values: list[Any]) -> bool:
         size = None if type_ is None else result_bytes(to_info(type_))
         return size is not None and size > max(self.max_bytes, operand_bytes(to_reference(values)))
 
@@ -98,7 +98,7 @@ class FoldConstant(RelayFunctionPass):
         return made
 
 
-def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
+def fold_constant_expr(expr: GraphExpr, mod: IRModule, fold_qnn: bool = False) -> Any:
     """`expr` with operator calls on constants folded; `mod` has the functions it calls."""
     typed = infer_expr(expr, mod)
     return FoldConstant(fold_qnn).run_function(typed, mod, PassContext.current())
@@ -113,11 +113,11 @@ def _without_constant(node: Var | Let, values: dict[Var, Any], done: dict[Any, A
     return done.get(node.body, node.body) if isinstance(node, Let) else found
 
 
-def _is_constant(expr: Any) -> bool:
+def _is_constant(expr: GraphExpr) -> bool:
     return isinstance(expr, Constant) or (isinstance(expr, Tuple) and all(map(_is_constant, expr.fields)))
 
 
-def _of_known_shape(type_: Any) -> NDArray | None:
+def _of_known_shape(type_: Type) -> NDArray | None:
     """A placeholder tensor of this type, which takes no memory; None if the type leaves a dim open."""
     if not isinstance(type_, TensorType) or not all(isinstance(d, IntImm) for d in type_.shape):
         return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion
@@ -50,7 +50,7 @@ class FuseOps(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     fuse_opt_level: int = -1
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         if function.attrs.get("Primitive"):
             return function
         level = ctx.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
@@ -116,7 +116,7 @@ class _Fusion:
         found: Function = done.get(self._function, self._function)
         return found
 
-    def _call(self, members: list[Any], root: Any, done: dict[Any, Any]) -> Any:
+    def _call(self, members: list[Any], root: GraphExpr, done: dict[Any, Any]) -> Any:
         """The call of the group's function, or the node itself for a tuple or projection by itself."""
         if all(not isinstance(m, Call) for m in members):
             for member in members:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.support.dataclass import dataclass
@@ -22,6 +23,6 @@ class InferType(Pass):
         return infer_type(module)
 
 
-def infer_type_local(expr: Any) -> Any:
+def infer_type_local(expr: GraphExpr) -> Any:
     """The type of `expr`, whose free variables have their declared types."""
     return infer_expr(expr).checked_type

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.traverse import with_fresh_binders
@@ -33,8 +33,8 @@ class LabelOps(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 1
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        def rule(old: Any, new: Any) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if isinstance(new, Function) and new.attrs.get("Primitive") and "hash" not in new.attrs:
                 return new.with_attr("hash", _digest(new))
             return None
@@ -63,7 +63,7 @@ class CapturePostDfsIndexInSpans(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 0
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         order = [n for n in walk(function) if not isinstance(n, (Op, GlobalVar, Constructor))]  # those are shared
         source = Source("index", "\n" * len(order))
         for number, node in enumerate(order):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import with_parts
@@ -38,10 +38,10 @@ class LetPlacement:
         body = run(self._scope(function.body))
         return function.with_fields(body=body)
 
-    def expression(self, expr: Any) -> Any:
+    def expression(self, expr: GraphExpr) -> Any:
         return run(self._scope(expr))
 
-    def _scope(self, root: Any) -> Task[Any]:
+    def _scope(self, root: GraphExpr) -> Task[Any]:
         """The expression of a scope: its lets, then its value."""
         lets: Lets = []
         value = yield self._value(root, lets)
@@ -51,7 +51,7 @@ class LetPlacement:
             value = made
         return value
 
-    def _value(self, root: Any, lets: Lets) -> Task[Any]:
+    def _value(self, root: GraphExpr, lets: Lets) -> Task[Any]:
         done = self._done
         stack: list[tuple[str, Any]] = [("visit", root)]
         while stack:

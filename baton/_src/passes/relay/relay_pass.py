@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effect_lets import effects_in_lets
@@ -27,6 +27,6 @@ class RelayFunctionPass(FunctionPass):
         module = infer_type(module)
         return infer_type(super().run(module if self.keeps_effects else effects_in_lets(module), ctx))
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         """The function rewritten; the same object if nothing changed."""
         raise NotImplementedError

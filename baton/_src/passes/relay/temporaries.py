@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import node
 from baton._src.relay.expressions import parts, walk, with_parts
-from baton._src.relay.nodes import Call, TempExpr, Tuple, TupleGetItem
+from baton._src.relay.nodes import Call, Function, TempExpr, Tuple, TupleGetItem
 
 Realized = Callable[[Any], Any]
 """The translation of an expression of the old program, not as a temporary."""
@@ -39,7 +40,7 @@ def through_tuples(expr: Any, done: dict[Any, Any]) -> Any:
     return source.fields[expr.index] if isinstance(source, TemporaryTuple) else None
 
 
-def rewrite_with_temporaries(function: Any, rule: Rule, tuples: bool = False) -> Any:
+def rewrite_with_temporaries(function: Function, rule: Rule, tuples: bool = False) -> Any:
     """Rewrite `function` bottom-up; the same object if `rule` changes nothing. With `tuples`, temporaries propagate
     through tuples and projections.
     """
@@ -54,7 +55,7 @@ def rewrite_with_temporaries(function: Any, rule: Rule, tuples: bool = False) ->
             plain[found] = found.realize() if fields is None else Tuple(tuple(map(settled, fields)))
         return plain[found]
 
-    def realized(expr: Any) -> Any:
+    def realized(expr: GraphExpr) -> Any:
         return settled(done.get(expr, expr))
 
     for expr in walk(function):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.types import (
     Constructor,
@@ -129,7 +129,7 @@ def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
     and a node has one type.
     """
 
-    def rule(old: Any, new: Any) -> Any:
+    def rule(old: GraphExpr, new: GraphExpr) -> Any:
         if new is not old or isinstance(old, (Var, Op, GlobalVar, Constructor)):
             return None
         return old.copy() if _mentions(old, mapping) else None

@@ -5,11 +5,9 @@ if (True) { fn (%x) { 1 } } else { %f }      becomes      if (True) { fn (%x: in
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
-from baton._src.ir.types import IncompleteType, TypeVar
+from baton._src.ir.types import IncompleteType, Type, TypeVar
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Function
@@ -30,5 +28,5 @@ def written(function: Function) -> Function:
     return made
 
 
-def _is_known(type_: Any) -> bool:
+def _is_known(type_: Type | None) -> bool:
     return type_ is not None and not any(isinstance(leaf, (TypeVar, IncompleteType)) for leaf in leaves(type_))

@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
@@ -138,7 +139,7 @@ class _Sizes:
         """All nodes that are equal to the one chosen."""
         return self._equal[self._numbers[chosen]]
 
-    def _form(self, node: Any, given: set[Var]) -> tuple[Any, ...] | None:
+    def _form(self, node: Node, given: set[Var]) -> tuple[Any, ...] | None:
         """What equal expressions have in common; None if this is no expression of numbers and given variables."""
         if isinstance(node, IntImm) and node.dtype == INT64:
             self.variables[node], self._weight[node] = frozenset(), 1

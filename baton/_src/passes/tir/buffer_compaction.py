@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.storage_alignment import Alignment, aligned_strides, alignments
@@ -115,7 +116,7 @@ def _hull(analyzer: Analyzer, ranges: list[Range]) -> tuple[PrimExpr, int] | Non
     return analyzer.simplify(ops.add(first, low)), high - low
 
 
-def _shifted(node: Any, changed: dict[Buffer, tuple[Buffer, list[PrimExpr]]]) -> Any:
+def _shifted(node: Node, changed: dict[Buffer, tuple[Buffer, list[PrimExpr]]]) -> Any:
     if not isinstance(node, tir.BufferLoad | st.BufferStore | BufferRegion) or node.buffer not in changed:
         return None
     buffer, starts = changed[node.buffer]

@@ -15,6 +15,7 @@ from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import simplified
@@ -97,7 +98,7 @@ class _Sharing:
             if number is not None:
                 self.values[number].uses.update(places)
 
-    def _value(self, node: Any) -> int | None:
+    def _value(self, node: Node) -> int | None:
         """The number of the value of an expression whose parts have numbers; None if it must not be bound."""
         key: Any
         parts: tuple[int, ...] = ()
@@ -173,7 +174,7 @@ class _Sharing:
         return whole
 
 
-def _with_names(expr: Any, names: Mapping[Any, tir.Var]) -> Any:
+def _with_names(expr: PrimExpr, names: Mapping[Any, tir.Var]) -> Any:
     """An expression over the names of its parts; bound subexpressions are not visited."""
     made: dict[Any, Any] = {}
     for node in post_order(expr, below=lambda n: () if n in names else _parts(n)):
@@ -181,7 +182,7 @@ def _with_names(expr: Any, names: Mapping[Any, tir.Var]) -> Any:
     return made[expr]
 
 
-def _parts(node: Any) -> Sequence[Any]:
+def _parts(node: Node) -> Sequence[Any]:
     """The operands of an expression. A buffer is unchanged: its sizes are computed where it is allocated."""
     return () if isinstance(node, Buffer) else children(node)
 

@@ -68,7 +68,7 @@ class _Widened(Visitor):
         self.bound = {n.var for n in post_order(body) if isinstance(n, st.LetStmt | tir.Let)}
         """Variables of values computed here; others, parameters, stay narrow."""
 
-    def visit_default(self, node: Any) -> Any:
+    def visit_default(self, node: Node) -> Any:
         return self.rebuild(node)
 
     def rebuild(self, node: N) -> N:

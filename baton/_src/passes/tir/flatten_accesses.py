@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.flatten_buffers import element_count, flat_block, flat_index
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
@@ -23,6 +24,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import BOOL, DataType
 
@@ -33,7 +35,7 @@ BYTE = DataType("int8")
 class FlattenBuffer(PrimFuncPass):
     """See the module. Error `tir-view`: blocks have views."""
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         flattening = _Flattening(with_ranges(function.body))
         body: st.Stmt = rewrite(function.body, flattening.rule)
         for param in reversed(function.params):
@@ -50,7 +52,7 @@ class _Flattening:
         self.flat: dict[Any, Buffer] = {}
         """The flat buffers of the buffers visited so far."""
 
-    def rule(self, node: Any) -> Any:
+    def rule(self, node: Node) -> Any:
         match node:
             case tir.BufferLoad(buffer=buffer, indices=indices):
                 load = tir.BufferLoad(self.flattened(buffer), (self.place(buffer, indices),))

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rewrite
 from baton._src.passes.tir.lowering.fold import fold
@@ -115,12 +116,12 @@ class _Hoisting:
             found = converted(found, function)
         return without_no_ops(simplified(found, function))
 
-    def _is_loop(self, node: Any) -> bool:
+    def _is_loop(self, node: Node) -> bool:
         """A loop, or a launch of threads that may be left out as a whole."""
         launch = self.over_threads and isinstance(node, st.AttrStmt) and launched_axis(node) is not None
         return isinstance(node, st.For) or launch
 
-    def _below(self, node: Any) -> Sequence[Any]:
+    def _below(self, node: Node) -> Sequence[Any]:
         """The nodes from which conditions and values may be hoisted: not from a sequence of statements, nor from the
         nodes of attributes.
         """
@@ -148,7 +149,7 @@ class _Hoisting:
                 inside.remove(let.var)
         gone = {n.var for n in bound}
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             return node.body if isinstance(node, (st.LetStmt, tir.Let)) and node.var in gone else None
 
         return (rewrite(loop, rule) if gone else loop), bound
@@ -198,7 +199,7 @@ class _Hoisting:
                     yield condition
 
 
-def _conditions(node: Any) -> Iterator[tuple[HoistedConditionals, PrimExpr]]:
+def _conditions(node: Node) -> Iterator[tuple[HoistedConditionals, PrimExpr]]:
     match node:
         case st.IfThenElse():
             yield HoistedConditionals.IfElseStmt, node.condition
@@ -230,7 +231,7 @@ def _with_condition(loop: st.Stmt, condition: PrimExpr, value: int) -> st.Stmt:
     """The loop simplified under a known condition."""
     known = tir.IntImm(BOOL, value)
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, PrimExpr) and node.dtype == BOOL and structural_equal(node, condition):
             return known
         match node:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -186,7 +187,7 @@ def _name(call: tir.Call) -> str:
 def _without_marks(body: st.Stmt) -> st.Stmt:
     """Remove likely conditions and hints, which are no longer needed."""
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.Call) and _name(node) == "tir.likely":
             return node.args[0]
         return node.body if isinstance(node, st.AttrStmt) and _is_hint(node) else None

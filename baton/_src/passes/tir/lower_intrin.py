@@ -12,9 +12,8 @@ removed.
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -41,7 +40,7 @@ class LowerIntrin(PrimFuncPass):
         return found
 
 
-def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:
+def _lowered(node: Node, analyzer: Analyzer) -> PrimExpr | None:
     match node:
         case tir.FloorDiv() | tir.FloorMod() if not is_pure(node):
             return _with_names(node, analyzer)

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.passes.tir.lowering.flatten_buffers import element_count
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -45,7 +46,7 @@ class LowerOpaqueBlock(PrimFuncPass):
         aligned = alignments(body)
         single: dict[Any, PrimExpr] = {}
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             match node:
                 case st.BlockRealize():
                     return _lowered(node, aligned)

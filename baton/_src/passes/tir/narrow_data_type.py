@@ -9,6 +9,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
@@ -51,7 +52,7 @@ class _Narrowing:
                     self.analyzer.bind(narrow[node.loop_var], Range(self._number(node.min), self._number(node.extent)))
         wide = {var: tir.Cast(var.dtype, new) for var, new in narrow.items()}
 
-        def loop(node: Any) -> Any:
+        def loop(node: Node) -> Any:
             if not isinstance(node, st.For) or node.loop_var not in narrow:
                 return None
             bounds = {"min": self._number(node.min), "extent": self._number(node.extent)}
@@ -61,7 +62,7 @@ class _Narrowing:
         found: st.Stmt = rewrite(rewrite(self.root, loop), self._index)
         return found
 
-    def _index(self, node: Any) -> Any:
+    def _index(self, node: Node) -> Any:
         if not isinstance(node, tir.BufferLoad | st.BufferStore):
             return None
         indices = tuple(in_dtype(i, self.dtype) if self._can(i) else i for i in node.indices)
@@ -89,7 +90,7 @@ class _Narrowing:
 class ForceNarrowIndexToInt32(PrimFuncPass):
     """Loops, axes of blocks, sizes of buffers and indices have 32 bits. Error `tir-index`: a number is too large."""
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         return with_index_dtype(function, INT32)
 
 

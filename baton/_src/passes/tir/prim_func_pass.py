@@ -29,7 +29,7 @@ class PrimFuncPass(FunctionPass):
     def __str__(self) -> str:
         return f"PrimFuncPass({self.name}, opt_level={self.info.opt_level})"
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         """The kernel after the pass."""
         return function.with_fields(body=self.body(function.body, function, ctx))
 
@@ -45,7 +45,7 @@ class Apply(PrimFuncPass):
     ftransform: Callable[[PrimFunc], PrimFunc]
     guarded = False
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         return self.ftransform(function)
 
 
@@ -67,7 +67,7 @@ class BindTarget(PrimFuncPass):
 
     target: Any
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         target = self.target if isinstance(self.target, Target) else Target(self.target)
         return function if "target" in function.attrs else function.with_attr("target", target)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -53,7 +54,7 @@ class RemoveAssume(PrimFuncPass):
     """Remove `T.assume(...)`, which only informs."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             return NOTHING if isinstance(node, st.Evaluate) and _calls(node.value, "tir.assume") else None
 
         return without_no_ops(rewrite(body, rule))
@@ -64,7 +65,7 @@ class RemoveStoreUndef(PrimFuncPass):
     """Remove stores of `T.undef()`, which may store anything."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             return NOTHING if isinstance(node, st.BufferStore) and _calls(node.value, "tir.undef") else None
 
         return without_no_ops(rewrite(body, rule))
@@ -76,7 +77,7 @@ def without_no_ops(body: st.Stmt) -> st.Stmt:
     return found
 
 
-def _never_runs(node: Any, ranges: Analyzer) -> st.Stmt | None:
+def _never_runs(node: Node, ranges: Analyzer) -> st.Stmt | None:
     """The replacement of a loop that never has iterations; None for others."""
     if isinstance(node, st.For) and ranges.prove(ops.less_equal(node.extent, 0)):
         return _begun(node)
@@ -94,7 +95,7 @@ def is_nothing(stmt: st.Stmt | None) -> bool:
     return stmt is None or (isinstance(stmt, st.Evaluate) and is_pure(stmt.value))
 
 
-def _rule(node: Any) -> st.Stmt | None:
+def _rule(node: Node) -> st.Stmt | None:
     """The replacement of a statement whose parts have been cleaned up; None if it stays."""
     match node:
         case st.SeqStmt():
@@ -161,7 +162,7 @@ def _branch(node: st.IfThenElse) -> st.Stmt | None:
     return st.IfThenElse(ops.logical_not(node.condition), node.else_case)
 
 
-def _calls(expr: Any, name: str) -> bool:
+def _calls(expr: PrimExpr, name: str) -> bool:
     row = definition(expr.op) if isinstance(expr, tir.Call) else None
     return row is not None and row.name == name
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
@@ -141,7 +142,7 @@ class _Simplifier:
         return rebuild(node, changed) if changed else node
 
 
-def mentions(root: Any, wanted: set[Any]) -> bool:
+def mentions(root: Node, wanted: set[Any]) -> bool:
     """Whether a variable or buffer of `wanted` occurs in `root`."""
     return any(n in wanted for n in post_order(root) if isinstance(n, tir.Var | Buffer))
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -56,7 +57,7 @@ def _injected(stmt: st.Stmt) -> st.Stmt:
     return found
 
 
-def _is_annotated(node: Any) -> bool:
+def _is_annotated(node: Node) -> bool:
     return isinstance(node, st.For) and _STAGE in node.annotations
 
 
@@ -153,7 +154,7 @@ class _Pipeline:
         found: st.Stmt = substitute_and_fold(moved, {self.loop.loop_var: value})
         return found
 
-    def _redirected(self, node: Any, iteration: PrimExpr) -> Any:
+    def _redirected(self, node: Node, iteration: PrimExpr) -> Any:
         old = getattr(node, "buffer", None)
         new = self.versions.get(old) if isinstance(old, Buffer) else None
         if old is None or new is None or new is old:

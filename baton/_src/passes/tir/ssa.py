@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
@@ -20,7 +21,7 @@ from baton._src.tir.thread_axes import launched_axis
 from baton._src.transform.context import PassContext
 
 
-def defined_by(node: Any) -> list[tir.Var]:
+def defined_by(node: Node) -> list[tir.Var]:
     """The variables that a statement defines for what is below it."""
     match node:
         case st.For():
@@ -37,7 +38,7 @@ def defined_by(node: Any) -> list[tir.Var]:
             return []
 
 
-def _declared(node: Any) -> list[Buffer]:
+def _declared(node: Node) -> list[Buffer]:
     """The buffers that a statement declares: each stays a single buffer where its pointer is renamed."""
     match node:
         case st.DeclBuffer():
@@ -111,7 +112,7 @@ def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.
 def _expression(part: Any, renames: dict[Any, Any], seen: set[Any]) -> Any:
     """An expression, or what holds some, with a variable of its own for each `Let` whose variable was seen before."""
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if not isinstance(node, tir.Let):
             return None
         var = node.var.copy() if node.var in seen else node.var

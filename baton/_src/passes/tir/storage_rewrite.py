@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.inplace_stores import stores_in_place
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
@@ -43,7 +44,7 @@ class StorageRewrite(PrimFuncPass):
         renamed = {old: new for found in shared.values() for old, (new, _) in found.items()}
         sizes = {new: size for found in shared.values() for new, size in found.values()}
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if not isinstance(node, st.Allocate):
                 return None
             if node.buffer_var in renamed and renamed[node.buffer_var] is not node.buffer_var:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rewrite
 from baton._src.passes.tir.lowering.fold import Template, fold
 from baton._src.passes.tir.pass_options import options_of
@@ -41,7 +43,7 @@ class UnrollOptions:
     explicit_unroll: bool = True
     """If False, loops are only marked, and code generation may unroll them."""
 
-    def under(self, pragma: str, value: Any) -> UnrollOptions:
+    def under(self, pragma: str, value: PrimExpr) -> UnrollOptions:
         """The options under a pragma."""
         match pragma:
             case "pragma_auto_unroll_max_step":
@@ -52,7 +54,7 @@ class UnrollOptions:
                 return self
 
 
-def _number(pragma: str, value: Any) -> int:
+def _number(pragma: str, value: PrimExpr) -> int:
     found = getattr(value, "value", value)
     if not isinstance(found, int):
         raise fail("tir-unroll", f"{pragma} is a number, not {found!r}")
@@ -68,7 +70,7 @@ class UnrollLoop(PrimFuncPass):
         ssa = converted(body, function)
         written, marked = _chosen(ssa, _options_of_loops(ssa, options))
 
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if isinstance(node, st.AttrStmt) and node.attr_key.startswith(("pragma_auto_unroll", "pragma_unroll_expl")):
                 return node.body
             if not isinstance(node, st.For):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING
@@ -34,7 +35,7 @@ class RemoveWeightLayoutRewriteBlock(PrimFuncPass):
 
     skip_ndarray_rewrite: bool = False
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: PrimFunc, module: IRModule, ctx: PassContext) -> Any:
         marked = [n for n in post_order(function.body) if isinstance(n, st.Block) and n.annotations.get(_MARK)]
         copies = dict(_copy(block, function) for block in marked)
         if not copies:
@@ -53,7 +54,7 @@ def _copy(block: st.Block, function: PrimFunc) -> tuple[Buffer, Buffer]:
     return reads[0], writes[0]
 
 
-def _without(node: Any, arriving: set[Buffer]) -> Any:
+def _without(node: Node, arriving: set[Buffer]) -> Any:
     """A marked block, without what it does; any other without the buffers that are parameters now."""
     if not isinstance(node, st.Block):
         return None

@@ -15,6 +15,7 @@ from baton._src.codegen.llvm.arithmetic import binary
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import register_type
 from baton._src.codegen.llvm.vectors import splat
+from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.tir.operators import is_const
 from baton._src.values.dtype import DataType
@@ -22,7 +23,7 @@ from baton._src.values.dtype import DataType
 SHORT = DataType("uint16")
 
 
-def divides_neighbours(node: Any) -> bool:
+def divides_neighbours(node: Node) -> bool:
     """Whether the quotient or remainder is one of neighbours by a constant. Powers of two are shifts anyway."""
     match node:
         case (

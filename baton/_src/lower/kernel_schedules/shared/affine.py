@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
@@ -102,7 +103,7 @@ def merge_pair(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
     axis = Axis(tir.Var(f"{outer.var.name}_{inner.var.name}", inner.var.dtype), extent)
     reshaped: dict[tuple[Buffer, int], Buffer] = {}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.BufferLoad):
             place = _pair_place(node, outer, inner)
             if place is not None and place >= 0:
@@ -148,14 +149,14 @@ def _pair_place(load: tir.BufferLoad, outer: Axis, inner: Axis) -> int | None:
     return place if exact and same(load.buffer.shape[place + 1], inner.extent) else None
 
 
-def _outside_loads(node: Any) -> Any:
+def _outside_loads(node: Node) -> Any:
     """Children of a node, where loads are leaves."""
     if isinstance(node, tir.BufferLoad):
         return ()
     return _children(node)
 
 
-def _children(node: Any) -> list[Any]:
+def _children(node: Node) -> list[Any]:
     found = []
     for name in ("a", "b", "value", "condition", "true_value", "false_value", "body", "base"):
         part = getattr(node, name, None)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import Op, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
@@ -44,7 +45,7 @@ def with_plain_indices(stage: Stage) -> Stage:
     for axis in stage.spatial:
         analyzer.bind(axis.var, Range(tir.IntImm(axis.var.dtype, 0), axis.extent))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if not isinstance(node, (*_DIGITS, tir.CompareOp)) or not (node.a.dtype.is_int and node.dtype.lanes == 1):
             return None
         if any(isinstance(n, tir.BufferLoad) for n in post_order(node)):
@@ -69,7 +70,7 @@ def with_last_axis_apart(stage: Stage, sizes: Collection[int]) -> Stage:
     whole = ops.cast(last.var.dtype, ops.add(ops.multiply(outer.var, i64(times)), inner.var))
     digits = {tir.FloorDiv: outer.var, tir.FloorMod: inner.var}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, _DIGITS) and node.a is whole and isinstance(node.b, tir.IntImm) and node.b.value == times:
             return ops.cast(node.dtype, digits[type(node)])
         return whole if node is last.var else None

@@ -18,6 +18,7 @@ from itertools import product
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import same
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
@@ -47,7 +48,7 @@ def _weighing(stage: Stage, powers: set[Buffer]) -> Stage:
     Narrow floats would lose a bit of the reciprocal.
     """
 
-    def by_reciprocal(node: Any) -> Any:
+    def by_reciprocal(node: Node) -> Any:
         match node:
             case tir.Div(dtype=dtype, a=tir.BufferLoad() as power, b=total) if (
                 power.buffer in powers and dtype.bits >= 32

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Opaque, Stage
 from baton._src.passes.tir.access_scope import may_miss
@@ -203,7 +204,7 @@ def _place_cost(value: PrimExpr) -> int:
     return sum(_instructions(n) for found in nodes if any(isinstance(n, tir.BufferLoad) for n in found) for n in found)
 
 
-def _instructions(node: Any) -> int:
+def _instructions(node: Node) -> int:
     match node:
         case tir.Call(op=Op(name=name)):
             return 12 if name in COSTLY_CALLS else 2
@@ -215,7 +216,7 @@ def _instructions(node: Any) -> int:
             return 0
 
 
-def _data_operands(node: Any) -> list[Any]:
+def _data_operands(node: Node) -> list[Any]:
     """Children without the indices of loads."""
     match node:
         case tir.BufferLoad():
@@ -239,7 +240,7 @@ def _data_operands(node: Any) -> list[Any]:
 def replace_loads(value: PrimExpr, buffer: Buffer, stage: Stage) -> PrimExpr:
     """`value` with each load of `buffer` replaced by the stage's value at that index."""
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
             return stage.at(node.indices)
         return None

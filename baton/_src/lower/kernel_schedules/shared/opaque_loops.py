@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
@@ -67,7 +68,7 @@ def _is_plain(stmt: st.Stmt) -> bool:
 # --------------------------------------------------------------------------------------------------- vectors
 
 
-def _in_vectors(node: Any) -> Any:
+def _in_vectors(node: Node) -> Any:
     """The loop `node` in vectors, if it only stores and its iterations are independent."""
     if not isinstance(node, st.For) or not _is_dense(node) or any(True for _ in conflicts(node, {})):
         return None

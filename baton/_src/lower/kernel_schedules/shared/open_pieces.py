@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
@@ -232,7 +233,7 @@ class _Cutter:
         return times if self.prover.equal(ops.multiply(times, divisor), extent) is True else None
 
 
-def _outside_shapes(node: Any) -> list[Any]:
+def _outside_shapes(node: Node) -> list[Any]:
     """What an expression consists of; of a load the indices."""
     return list(node.indices) if isinstance(node, tir.BufferLoad) else children(node)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
@@ -71,7 +72,7 @@ def _uneven(value: PrimExpr, var: tir.Var) -> list[PrimExpr]:
     return [e for e in dict.fromkeys(found) if e.dtype.is_bool or coefficient(e, var) is None]
 
 
-def _is_integer(node: Any) -> bool:
+def _is_integer(node: Node) -> bool:
     kinds = (tir.Var, tir.BinaryOp, tir.CompareOp, tir.LogicalOp, tir.Not, tir.Cast, tir.Select)
     return isinstance(node, kinds) and node.dtype.lanes == 1 and not node.dtype.is_float
 

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.choices import tuned
@@ -140,7 +141,7 @@ def _on_row(stage: Stage, rows: tuple[Axis, ...], small: dict[Buffer, Buffer]) -
     depth = len(rows)
     bound = {own.var: row.var for own, row in zip(stage.spatial, rows)}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer in small:
             return tir.BufferLoad(small[node.buffer], node.indices[depth:] or (i64(0),))
         return None

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.loops import constant, product
@@ -88,7 +89,7 @@ def _across(stage: Stage, axis: Axis, tap: Axis, stride: int) -> Stage | None:
     # No windows reach nothing.
     along = Axis(tir.Var(axis.var.name, axis.var.dtype), ops.multiply(ops.min(axis.extent, one), reach))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         return along.var if _stride_at(node, axis, tap) == stride else None
 
     value = rewrite(stage.value, rule)

@@ -19,7 +19,7 @@ from typing import Any
 
 from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import allocates, is_impure_call, may_write
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -142,7 +142,7 @@ class _Merger(BindingRewriter):
         return not self.call_only and isinstance(value, (Tuple, TupleGetItem)) and not _is_unit(value)
 
 
-def _is_unit(value: Any) -> bool:
+def _is_unit(value: GraphExpr) -> bool:
     return isinstance(value, Tuple) and not value.fields
 
 
@@ -170,7 +170,7 @@ def _key(binding: Any) -> Any:
     return _operand_key(value)
 
 
-def _operand_key(operand: Any) -> Any:
+def _operand_key(operand: GraphExpr) -> Any:
     """Tuples of any depth as one flat sequence, since hashing recurses."""
     found: list[Any] = []
     todo = [operand]
@@ -184,7 +184,7 @@ def _operand_key(operand: Any) -> Any:
     return tuple(found)
 
 
-def _leaf_key(operand: Any) -> Any:
+def _leaf_key(operand: GraphExpr) -> Any:
     match operand:
         case ShapeExpr(values=values):
             return ("shape", *(_dim_key(v) for v in values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.fusion.attention_kernel import Term
 from baton._src.relax.nodes import Call, Constant, ShapeExpr, Var, is_call
@@ -68,7 +69,7 @@ def _repeated(lasting: Values, call: Any, terms: list[Term]) -> tuple[Any, list[
     return None
 
 
-def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, list[Term]]:
+def _without_ones(lasting: Values, value: GraphExpr, terms: list[Term]) -> tuple[Any, list[Term]]:
     """What was reshaped to have one more dim of 1, if that is how it came."""
     call = lasting.get(value) if isinstance(value, Var) else None
     dims = dims_of(value)
@@ -83,12 +84,12 @@ def _without_ones(lasting: Values, value: Any, terms: list[Term]) -> tuple[Any, 
     return value, terms
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: GraphExpr) -> float | None:
     """The number that a constant of one element is."""
     return float(value.data.data.item()) if isinstance(value, Constant) and value.data.data.size == 1 else None
 
 
-def is_all_zero(value: Any) -> bool:
+def is_all_zero(value: GraphExpr) -> bool:
     """Whether this is a constant of zeros."""
     return isinstance(value, Constant) and not value.data.data.any()
 
@@ -102,7 +103,7 @@ def _scaled(call: Call) -> tuple[Any, float] | None:
     return None
 
 
-def dims_of(value: Any) -> tuple[Any, ...] | None:
+def dims_of(value: GraphExpr) -> tuple[Any, ...] | None:
     info = getattr(value, "struct_info_", None)
     shape = info.shape if isinstance(info, TensorStructInfo) else None
     return shape.values if isinstance(shape, ShapeExpr) else None

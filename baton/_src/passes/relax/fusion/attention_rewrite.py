@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.builders import RELAX
 from baton._src.relax.nodes import Expr, ShapeExpr
 from baton._src.relax.patterns.builders import is_const, is_op, wildcard
@@ -146,12 +147,12 @@ def _output(weighed: DFPattern, has_heads: bool) -> _Side:
     return _Side(outer, weighed, ((outer, (0, 2, 1, 3)),))
 
 
-def _shape(value: Any) -> Shape | None:
+def _shape(value: GraphExpr) -> Shape | None:
     shape = getattr(value.struct_info, "shape", None)
     return shape.values if isinstance(shape, ShapeExpr) else None
 
 
-def _with_heads(value: Any) -> Shape | None:
+def _with_heads(value: GraphExpr) -> Shape | None:
     """The shape (b, s, n, h) of a tensor with heads, or of one without: n is 1."""
     shape = _shape(value)
     if shape is None or len(shape) not in (3, 4):
@@ -167,7 +168,7 @@ def _same(shape: Sequence[Any] | None, wanted: Sequence[Any]) -> bool:
     return all(analyzer.equal(a, b) is True for a, b in zip(shape, wanted, strict=True))
 
 
-def _bias(value: Any, scores: tuple[Any, Any, Any, Any]) -> Any:
+def _bias(value: GraphExpr, scores: tuple[Any, Any, Any, Any]) -> Any:
     """What is added to the scores (b n, s, keys), as the bias of attention, (b, n, s, keys); None if it cannot be
     expressed so.
     """

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.analysis.bindings import all_bindings, count_uses
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
@@ -95,7 +95,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
             if isinstance(binding, VarBinding) and is_call(binding.value, "relax.permute_dims"):
                 self.moved.add(binding.value.args[0])
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if is_call(value, "relax.matmul"):
             found = self._attention(value)
             if found is None:
@@ -139,7 +139,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
         found = self._found(call, product, tuple(reversed(steps)), others)
         return None if found is None else replace(found, empty=empty)
 
-    def _weights(self, value: Any) -> tuple[Any, tuple[Any, Any] | None]:
+    def _weights(self, value: GraphExpr) -> tuple[Any, tuple[Any, Any] | None]:
         """The call that gives the weights; if those of some queries are all replaced by 0: which, and the 0."""
         call = self._inner(value)
         if not is_call(call, "relax.where") or not is_all_zero(call.args[1]):
@@ -150,7 +150,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
         zero = const(0, call.args[1].struct_info.dtype)  # theirs may have the shape of the weights
         return softmax, None if is_all_zero(call.args[0]) else (call.args[0], zero)
 
-    def _inner(self, value: Any) -> Any:
+    def _inner(self, value: GraphExpr) -> Any:
         """The call that defines a variable with no other uses."""
         if not isinstance(value, Var) or self.uses.get(value) != 1:
             return None
@@ -178,7 +178,7 @@ class _Fuser(LookingRewriter, ModuleRewriter):
         others.append(other)
         return (name, (len(others) - 1,), first), scores
 
-    def _leads_to_product(self, value: Any) -> bool:
+    def _leads_to_product(self, value: GraphExpr) -> bool:
         """Whether a chain of steps ends in a product. Linear: each value is visited from its only user."""
         while True:
             call = self._inner(value)

@@ -28,7 +28,7 @@ from baton._src.passes.tir.lowering.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.own_variables import mentioned_symbols
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
@@ -282,7 +282,7 @@ class _Fusion:
         return found
 
 
-def _tensors_of(info: Any) -> list[TensorStructInfo] | None:
+def _tensors_of(info: StructInfo) -> list[TensorStructInfo] | None:
     """The tensors that a value consists of, if their dims are known; None for other kinds of values."""
     if isinstance(info, TensorStructInfo):
         return [info] if isinstance(info.shape, ShapeExpr) else None

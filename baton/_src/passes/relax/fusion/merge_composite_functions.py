@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
@@ -147,7 +147,7 @@ class _Inliner(BindingRewriter):
         super().__init__(module)
         self.local: dict[GlobalVar, Var] = {}
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or not isinstance(value.op, GlobalVar):
             return value
         if value.op not in self.local:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -70,7 +70,7 @@ class _Caller(BindingRewriter):
         super().__init__(module)
         self.named = named
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or value.op is not special_op("call_tir") or value.args[0] not in self.named:
             return value
         kernel, passed = self.named[value.args[0]], value.args[2].values

@@ -24,7 +24,7 @@ from dataclasses import field
 from itertools import chain, count
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -164,7 +164,7 @@ class _Caller(BindingRewriter):
         super().__init__(module)
         self.symbols = symbols
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or value.op not in self.symbols:
             return value
         operands = [ExternFunc(self.symbols[value.op]), Tuple(value.args)]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
@@ -159,7 +160,7 @@ class LazySetOutput(FunctionPass):
         params = (*flat.params[:place], setter, *flat.params[place:])
         attrs = dict(flat.attrs) if count is None else {**flat.attrs, "num_input": place + 1}
 
-        def give(number: int, value: Any) -> Call:
+        def give(number: int, value: GraphExpr) -> Call:
             return Call(setter, [PrimValue(number), value], None, (TupleStructInfo(()),))
 
         return normal(module, Function(params, giving(give, flat.params, flat.body), None, False, attrs))

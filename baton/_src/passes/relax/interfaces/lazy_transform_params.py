@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
@@ -66,7 +67,7 @@ class LazyTransformParams(Pass):
         operands = [*(self.extra_get_item_params or ()), PrimValue(number)]
         return Call(ExternFunc(self.fget_item), operands, None, (ObjectStructInfo(),))
 
-    def _deliver(self, number: int, value: Any) -> Call:
+    def _deliver(self, number: int, value: GraphExpr) -> Call:
         operands = [*(self.extra_set_item_params or ()), PrimValue(number), value]
         return Call(ExternFunc(str(self.fset_item)), operands, None, (TupleStructInfo(()),))
 

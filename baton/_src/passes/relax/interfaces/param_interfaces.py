@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -113,7 +113,7 @@ class _Mentions(ModuleRewriter):
         body = self._call(Call(var, own.params))
         return _normal(self.module, Function(own.params, body, own.ret_struct_info, own.is_pure))
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if isinstance(value, Call) and value.op in self.bundled:
             return self.normalized(self._call(value.with_fields(op=self.bundled[value.op], struct_info_=None)))
         return value

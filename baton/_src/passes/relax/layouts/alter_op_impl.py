@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
@@ -65,7 +65,7 @@ class _Alterer(ModuleRewriter):
         self.made: dict[str, GlobalVar] = {}
         self.altered: set[GlobalVar] = set()
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or value.op is not special_op("call_tir"):
             return value
         kernel = self.context.functions.get(value.args[0])
@@ -128,7 +128,7 @@ class _Alterer(ModuleRewriter):
             self.made[name] = self.add(self.unique_var(_made_name(name)), own)
         return self.made[name]
 
-    def _there(self, value: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
+    def _there(self, value: GraphExpr, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
         """An operand in the layout of the replacement."""
         if index_map is None:
             return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
@@ -51,7 +51,7 @@ class _Attacher(ModuleRewriter):
         self.weights = set() if count is None else set(function.params[int(count) :])
         return super().function(function)
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or value.op is not special_op("call_tir"):
             return value
         kernel, operands = value.args[0], value.args[1]

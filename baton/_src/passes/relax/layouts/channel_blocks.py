@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layout_names import parse_layout
@@ -29,7 +30,7 @@ from baton._src.relax.nodes import (
     VarBinding,
     definition_of,
 )
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.tir.operators import is_const
@@ -232,14 +233,14 @@ def _widens_map(attrs: Any) -> bool:
     return len(pairs) == 4 and pairs[:2] == ((0, 0), (0, 0)) and attrs.pad_mode == "constant"
 
 
-def _is_single(value: Any) -> bool:
+def _is_single(value: GraphExpr) -> bool:
     """Whether a scale or zero point is one number."""
     shape = getattr(value.struct_info_, "shape", None)
     dims = shape.values if isinstance(shape, ShapeExpr) else None
     return dims is not None and all(is_const(d, 1) for d in dims)
 
 
-def _dtype(info: Any) -> str:
+def _dtype(info: StructInfo) -> str:
     return str(info.dtype) if isinstance(info, TensorStructInfo) else ""
 
 
@@ -254,16 +255,16 @@ def _points(size: Any, scale: Any) -> int:
     return int(down * wide)
 
 
-def _channels(value: Any) -> int | None:
+def _channels(value: GraphExpr) -> int | None:
     return _channels_of(value.struct_info)
 
 
-def _channels_of(info: Any) -> int | None:
+def _channels_of(info: StructInfo) -> int | None:
     shape = map_shape(info)
     return None if shape is None else shape[1]
 
 
-def map_shape(info: Any) -> Any:
+def map_shape(info: StructInfo) -> Any:
     """(batch, channels, height, width) of a tensor with known channels; None for other values."""
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
         return None

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.builders import RELAX
@@ -39,7 +40,7 @@ from baton._src.relax.nodes import (
     VarBinding,
     definition_of,
 )
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -133,7 +134,7 @@ class _Converter(BindingRewriter):
         """The value of a converted variable, in its old layout."""
         return self._transposed_back(*self.moved[var])
 
-    def _transposed_back(self, value: Any, orders: Any) -> Any:
+    def _transposed_back(self, value: GraphExpr, orders: Any) -> Any:
         if orders is None:
             return value
         if not isinstance(orders, list):
@@ -211,7 +212,7 @@ class _Converter(BindingRewriter):
         return Call(call.op, [self._in_order(a, order) for a in call.args], call.attrs, span=call.span), order
 
 
-def _is_tensors(info: Any) -> bool:
+def _is_tensors(info: StructInfo) -> bool:
     fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
     return all(isinstance(f, TensorStructInfo) for f in fields)
 

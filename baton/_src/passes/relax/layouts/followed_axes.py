@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.layouts import Anchor, CutsAxes, Folds, FollowsInput, PerAxis, Permutes
 from baton._src.ops.nn.normalization.group_norm import group_axes
 from baton._src.ops.reduce.folds import folded_axes
@@ -25,7 +26,7 @@ Made = tuple[Any, Any]
 """A value, and the order of its axes; of a tuple a list of those of its fields, None for those that are as before."""
 
 
-def followed(call: Call, value: Any, order: Order) -> Made | None:
+def followed(call: Call, value: GraphExpr, order: Order) -> Made | None:
     """The operator on `value` in place of its first operand; None if it cannot take that."""
     attrs, rank = call.attrs, len(order)
     match call.op.name, call.op.definition.layout:
@@ -56,7 +57,7 @@ def followed(call: Call, value: Any, order: Order) -> Made | None:
             return None
 
 
-def _again(call: Call, value: Any, **changes: Any) -> Call:
+def _again(call: Call, value: GraphExpr, **changes: Any) -> Call:
     attrs = call.attrs.with_attrs(**changes) if changes else call.attrs
     return Call(call.op, [value, *call.args[1:]], attrs, span=call.span)
 
@@ -66,7 +67,7 @@ def _renumbered(order: Order, axes: Iterable[int]) -> tuple[int, ...]:
     return tuple(order.index(axis % len(order)) for axis in axes)
 
 
-def _relabelled(call: Call, value: Any, facet: Anchor, order: Order) -> Made | None:
+def _relabelled(call: Call, value: GraphExpr, facet: Anchor, order: Order) -> Made | None:
     """Pooling or resizing; None where its layouts are not of plain axes."""
     old = str(getattr(call.attrs, facet.data))
     out = str(getattr(call.attrs, facet.out) or old) if facet.out is not None else old
@@ -77,7 +78,7 @@ def _relabelled(call: Call, value: Any, facet: Anchor, order: Order) -> Made | N
     return _again(call, value, **changes), order
 
 
-def _along(call: Call, value: Any, facet: FollowsInput, order: Order) -> Made | None:
+def _along(call: Call, value: GraphExpr, facet: FollowsInput, order: Order) -> Made | None:
     """An operator on elements, or along one axis; further operands are scalars, or vectors along that axis."""
     others = [a.struct_info_ for a in call.args[1:] if isinstance(a.struct_info_, TensorStructInfo)]
     if any(info.ndim not in (0, 1) for info in others) or (facet.batch_first and order[0] != 0):
@@ -98,7 +99,7 @@ def _of_same_rank(info: Any, order: Order) -> Any:
     return order if info.ndim == len(order) else None
 
 
-def _without(call: Call, value: Any, order: Order, axes: set[int], keepdims: bool = False) -> Made:
+def _without(call: Call, value: GraphExpr, order: Order, axes: set[int], keepdims: bool = False) -> Made:
     """An operator that removes axes."""
     whole = call.attrs.axis is None  # so it says that all axes go
     made = _again(call, value) if whole else _again(call, value, axis=tuple(sorted(_renumbered(order, axes))))
@@ -116,7 +117,7 @@ def _with_more(order: Order, axes: Iterable[int]) -> Order:
     return tuple(axis if axis in new else others[next(old)] for axis in range(count))
 
 
-def _cut(call: Call, value: Any, order: Order) -> Made | None:
+def _cut(call: Call, value: GraphExpr, order: Order) -> Made | None:
     """A slice, whose operands name its axes."""
     axes = call.args[1].fields if isinstance(call.args[1], Tuple) else ()
     numbers = [a.value.value for a in axes if isinstance(a, PrimValue) and isinstance(a.value, IntImm)]
@@ -126,6 +127,6 @@ def _cut(call: Call, value: Any, order: Order) -> Made | None:
     return Call(call.op, [value, there, *call.args[2:]], call.attrs, span=call.span), order
 
 
-def _group_norm(call: Call, value: Any, order: Order) -> Made:
+def _group_norm(call: Call, value: GraphExpr, order: Order) -> Made:
     channel, axes = group_axes(call.attrs, len(order))
     return _again(call, value, channel_axis=order.index(channel), axes=_renumbered(order, axes)), order

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.ir.expr import Range
+from baton._src.ir.expr import GraphExpr, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
 from baton._src.passes.relax.rewrite_patterns import rewrite_call
@@ -38,7 +38,7 @@ class OptimizeLayoutTransform(FunctionPass):
         x = wildcard()
         inner = is_op("relax.layout_transform")(x)
 
-        def join(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+        def join(expr: GraphExpr, found: Mapping[DFPattern, Any]) -> Any:
             return _joined(found[x], found[inner], expr)
 
         return rewrite_call(is_op("relax.layout_transform")(inner), join, function, module)

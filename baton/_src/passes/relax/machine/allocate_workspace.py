@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -114,7 +114,7 @@ class _Handing(BindingRewriter):
         self.taking.add(var)
         self.keep(VarBinding(var, made, binding.span))
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if isinstance(value, Call) and value.op in self.taking:
             return value.with_fields(args=(*value.args, self.workspace))
         return value

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from baton._src.analysis.liveness import last_uses_among, may_alias, shared_memory, shared_operands
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ir.traverse import post_order, substitute
@@ -101,14 +101,14 @@ class _Rewriter(ModuleRewriter):
             made.append(binding if new is None else VarBinding(binding.var, new, binding.span))
         return made
 
-    def _gives_memory(self, value: Any) -> bool:
+    def _gives_memory(self, value: GraphExpr) -> bool:
         """Whether the result of a call has its own memory; a reshaped tensor may become a view."""
         definition = definition_of(value)
         if isinstance(definition, OpDef):
             return definition.fusion is not Fusion.INJECTIVE and not may_alias(value)
         return bool(self._arguments(value))
 
-    def _arguments(self, value: Any) -> Sequence[Any]:
+    def _arguments(self, value: GraphExpr) -> Sequence[Any]:
         """The tensors that a call reads, if it may be done in place."""
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return ()
@@ -117,7 +117,7 @@ class _Rewriter(ModuleRewriter):
         kernel = value.op is self.call_tir and len(value.args) == 2 and isinstance(value.args[1], Tuple)
         return value.args[1].fields if kernel and isinstance(value.sinfo_args[0], TensorStructInfo) else ()
 
-    def _in_place(self, call: Any, places: Sequence[int]) -> Call | None:
+    def _in_place(self, call: Call, places: Sequence[int]) -> Call | None:
         """The call with its result written to the first of these operands that its kernel can overwrite."""
         work = self._work(call)
         if work is None:
@@ -133,7 +133,7 @@ class _Rewriter(ModuleRewriter):
                 return cast(Call, self.normalized(made))
         return None
 
-    def _work(self, call: Any) -> _Work | None:
+    def _work(self, call: Call) -> _Work | None:
         if call.op is self.call_tir:
             function = self.context.functions.get(call.args[0])
             if not isinstance(function, PrimFunc):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import BindingBlock, Call, DataflowBlock, Function, VarBinding
@@ -36,7 +37,7 @@ class _Unwrapper(BindingRewriter):
         self.wrappers = {special_op("call_pure_packed"), special_op("call_inplace_packed")}
         self.pure_closure, self.closure = special_op("invoke_pure_closure"), special_op("invoke_closure")
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call):
             return value
         if value.op in self.wrappers:

@@ -16,7 +16,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import used_vars
 from baton._src.analysis.liveness import may_alias, shared_memory, shared_operands
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ops.call_maker import Maker
@@ -94,7 +94,7 @@ class _Rewriter(BindingRewriter):
                 sharing.setdefault(other, set()).add(binding.var)
         return {var for group in components(sharing) if not set(group).isdisjoint(roots) for var in group}
 
-    def _is_reshape(self, value: Any) -> bool:
+    def _is_reshape(self, value: GraphExpr) -> bool:
         """Whether it is the call of a kernel that only reshapes."""
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return False
@@ -111,7 +111,7 @@ class _Rewriter(BindingRewriter):
         return self.known[var]
 
 
-def _written_in_place(value: Any) -> list[Any]:
+def _written_in_place(value: GraphExpr) -> list[Any]:
     """The variables whose memory the call writes."""
     if not isinstance(value, Call) or not isinstance(value.attrs, CallTIRInplaceAttrs):
         return []

@@ -19,7 +19,7 @@ from dataclasses import field
 from typing import Any
 
 from baton._src.analysis.liveness import last_uses
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -207,7 +207,7 @@ def _device(call: Call) -> Any:
     return operand.value.value if isinstance(operand, PrimValue) and isinstance(operand.value, IntImm) else operand
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: GraphExpr) -> bool:
     """Whether the value is a copy, tuple or projection: it keeps its parts alive only as long as it is alive itself."""
     return type(value).__name__ in ("Var", "DataflowVar", "Tuple", "TupleGetItem")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -85,7 +85,7 @@ class _Groups:
         if isinstance(info, TensorStructInfo) and info.vdevice is not None:
             self._place(var, info.vdevice)
 
-    def _bound(self, var: Var, value: Any) -> None:
+    def _bound(self, var: Var, value: GraphExpr) -> None:
         self.values[var] = value
         if isinstance(value, Var):
             self._join(var, value)
@@ -167,14 +167,14 @@ class _Annotator(BindingRewriter):
         var = self._moved(binding.var, None if isinstance(value, If) else value.struct_info_)
         self.keep(VarBinding(var, value, getattr(binding, "span", None)))
 
-    def _there(self, operand: Any, device: VDevice) -> Any:
+    def _there(self, operand: GraphExpr, device: VDevice) -> Any:
         """The operand on a device: itself if it is there already, or a copy."""
         if operand.struct_info.vdevice == device:
             return operand
         return self.normalized(Call(_TO_VDEVICE, [operand], ToVDeviceAttrs(device)))
 
 
-def _is_hint(value: Any) -> bool:
+def _is_hint(value: GraphExpr) -> bool:
     """Whether a right side is a hint of a device."""
     return isinstance(value, Call) and value.op is _HINT
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, joined
@@ -168,7 +168,7 @@ class _Lowerer(BindingRewriter):
             made = self._made_of_heap(value) or self._without_dims(value)
         self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
 
-    def _without_dims(self, expr: Any) -> Any:
+    def _without_dims(self, expr: GraphExpr) -> Any:
         """The leaf with shapes and scalars that mention variables taken from the heap."""
         return rewrite(expr, self._from_heap)
 
@@ -253,7 +253,7 @@ class _Lowerer(BindingRewriter):
             codes = [self._compare_code(d) for d in match.dims]
             self._match(match, codes)
 
-    def _check_one(self, value: Any, info: StructInfo, place: str) -> _Match | None:
+    def _check_one(self, value: GraphExpr, info: StructInfo, place: str) -> _Match | None:
         context = StringImm(place)
         match info:
             case TensorStructInfo():

@@ -18,8 +18,9 @@ from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.leaves_of_values import with_leaves
@@ -88,7 +89,7 @@ def _plan(own: GlobalVar, function: Function) -> _Plan:
     return plan
 
 
-def _calls(value: Any, own: GlobalVar) -> bool:
+def _calls(value: Node, own: GlobalVar) -> bool:
     return isinstance(value, Call) and isinstance(value.op, GlobalVar) and value.op.name_hint == own.name_hint
 
 
@@ -105,7 +106,7 @@ def _readers(bindings: Sequence[Binding]) -> dict[Var, list[Binding]]:
     return found
 
 
-def _chain(value: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
+def _chain(value: GraphExpr, values: Mapping[Var, Any]) -> Iterator[Var]:
     """If `value` concatenates two tensors along axis 0: the variable of the pair, if it has one, the first tensor, and
     what this is another shape of, and so on."""
     if not is_call(value, "relax.concat") or value.attrs.axis != 0:

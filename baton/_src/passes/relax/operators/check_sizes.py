@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.structural_hash import structural_hash
@@ -46,7 +46,7 @@ class _Checker(ModuleRewriter):
     def leave_sequence(self, seq: SeqExpr) -> None:
         self.checked.pop()
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if isinstance(value, Call) and isinstance(value.op, Op) and isinstance(value.op.definition, OpDef):
             pairs = [pair for pair in assumed_sizes(value, self.context) if self.is_new(pair)]
             if pairs:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Counted, Fusion, OpDef
 from baton._src.ir.tensor_info import TensorInfo
@@ -54,7 +54,7 @@ class _Counter(ModuleRewriter):
                 return
         super().visit_binding(binding)
 
-    def _is_known(self, operand: Any) -> bool:
+    def _is_known(self, operand: GraphExpr) -> bool:
         return is_known(to_info(operand.struct_info)) and not isinstance(self.resolved(operand), Constant)
 
     def _counted(self, binding: Any, call: Call, definition: OpDef[Any], counted: Counted) -> None:
@@ -86,6 +86,6 @@ class _Counter(ModuleRewriter):
         return Call(special_op("call_tir"), args, None, (from_info(out),), call.span)
 
 
-def operand_name(operand: Any) -> str:
+def operand_name(operand: GraphExpr) -> str:
     """The name of a kernel's parameter for it."""
     return operand.name_hint if isinstance(operand, Var) else "x"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import TensorInfo
@@ -164,7 +164,7 @@ def _operator(value: Any) -> str:
     return name
 
 
-def _tensor(expr: Any) -> TensorStructInfo:
+def _tensor(expr: GraphExpr) -> TensorStructInfo:
     info = expr.struct_info
     assert isinstance(info, TensorStructInfo)
     return info

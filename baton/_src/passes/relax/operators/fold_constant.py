@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.traverse import children, post_order
@@ -86,7 +86,7 @@ class _Folder(LookingRewriter):
             self._made.pop()
             self.replace(var, self.values[var])
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if isinstance(value, TupleGetItem):
             whole = self.resolved(value.tuple_value)
             part = whole.fields[value.index] if isinstance(whole, Tuple) else None

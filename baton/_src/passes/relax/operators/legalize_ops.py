@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from baton._src.analysis.purity import is_impure_call
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.filled_columns import LEGALIZE
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
@@ -106,7 +106,7 @@ class _Legalizer(DecomposingRewriter, ModuleRewriter):
         self.depth = 0
         """The current nesting depth of scripts' rules, each applied to what another one emitted."""
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         answered: set[Op] = set()  # their rules are not asked about what they gave
         while isinstance(value, Call) and isinstance(value.op, Op) and value.op.name not in self.options.skip:
             rule = None if value.op in answered else self.rule(value)

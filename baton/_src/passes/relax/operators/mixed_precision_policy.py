@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from baton._src.ir.op_def import OpDef
-from baton._src.relax.nodes import definition_of
+from baton._src.relax.nodes import Call, definition_of
 
 
 class Policy(Enum):
@@ -35,7 +34,7 @@ repeat astype where take image.resize2d
 ALWAYS, FOLLOW = frozenset(_ALWAYS.split()), frozenset(_FOLLOW.split())
 
 
-def policy_of(call: Any) -> Policy | None:
+def policy_of(call: Call) -> Policy | None:
     """The policy of the operator called; None for calls of anything else. Operators in no list keep their dtype."""
     definition = definition_of(call)
     if not isinstance(definition, OpDef):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.operators.narrow_uses import Wanted
 from baton._src.relax.nodes import Tuple, TupleGetItem
@@ -28,12 +29,12 @@ def with_dtype(info: StructInfo, dtype: DataType) -> StructInfo:
     return info
 
 
-def cast_to(expr: Any, dtype: DataType) -> Any:
+def cast_to(expr: GraphExpr, dtype: DataType) -> Any:
     """`expr` with its tensors of float32 and float16 cast to `dtype`."""
     return cast_to_info(expr, with_dtype(expr.struct_info, dtype))
 
 
-def narrowed(expr: Any, wanted: Wanted) -> Any:
+def narrowed(expr: GraphExpr, wanted: Wanted) -> Any:
     """`expr` with the tensors cast to float16 for which `wanted` (nested alike) says so."""
     return cast_to_info(expr, _narrow_where(expr.struct_info, wanted))
 
@@ -44,7 +45,7 @@ def _narrow_where(info: StructInfo, wanted: Wanted) -> StructInfo:
     return with_dtype(info, NARROW) if wanted is True else info
 
 
-def cast_to_info(expr: Any, info: StructInfo) -> Any:
+def cast_to_info(expr: GraphExpr, info: StructInfo) -> Any:
     """`expr` with casts where `info` has its tensors in the other of the two dtypes."""
     have = expr.struct_info
     if not differs(have, info):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.operators.mixed_precision_policy import Policy, policy_of
 from baton._src.relax.nodes import Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var
@@ -54,7 +55,7 @@ class NarrowUses:
         else:
             self.read(value, self.wanted(binding.var) if isinstance(value, Tuple) else False)
 
-    def read(self, expr: Any, wanted: Wanted) -> None:
+    def read(self, expr: GraphExpr, wanted: Wanted) -> None:
         """Record that `expr`, a leaf, is read in this way."""
         if isinstance(expr, Tuple):
             parts = wanted if isinstance(wanted, tuple) else (wanted,) * len(expr.fields)

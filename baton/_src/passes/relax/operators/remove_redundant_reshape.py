@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.rewrite_patterns import rewrite_calls
@@ -35,10 +36,10 @@ class RemoveRedundantReshape(FunctionPass):
         reshape = is_op("relax.reshape")
         inner = reshape(inner_data, wildcard())
 
-        def useless(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+        def useless(expr: GraphExpr, found: Mapping[DFPattern, Any]) -> Any:
             return found[data] if same_info(found[data].struct_info_, expr.struct_info_) else None
 
-        def twice(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+        def twice(expr: GraphExpr, found: Mapping[DFPattern, Any]) -> Any:
             info = expr.struct_info_
             known = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr)
             return R.reshape(found[inner_data], info.shape) if known else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
@@ -44,7 +44,7 @@ class _Writer(ModuleRewriter):
         self.kernels: dict[int, GlobalVar] = {}
         """By the number of sizes."""
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.shape_to_tensor":
             return value
         shape = self.resolved(value.args[0])

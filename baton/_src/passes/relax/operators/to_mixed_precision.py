@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.analysis.call_graph import call_graph
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
@@ -213,7 +214,7 @@ class _Narrower(BindingRewriter):
 
     # ------------------------------------------------------------------------------------------------- operands
 
-    def _map(self, expr: Any, change: Callable[[Var], Any]) -> Any:
+    def _map(self, expr: GraphExpr, change: Callable[[Var], Any]) -> Any:
         """`expr` with its variables changed; calls, tuples and projections are looked into."""
         match expr:
             case Var():

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.analysis.compile_time import computable_at_compile_time
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.products.product_rules import (
     ProductRules,
@@ -50,7 +50,7 @@ class AdjustMatmulOrder(ProductRules):
         a, b, c = wildcard(), wildcard(), wildcard()
 
         def rule(pattern: DFPattern, inner: DFPattern, *, stands_left: bool, is_transposed: bool = False) -> Rule:
-            def rewrite(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+            def rewrite(expr: GraphExpr, found: Mapping[DFPattern, Any]) -> Any:
                 factors = [found[a], found[b], found[c]]
                 if len({v.struct_info.dtype for v in (*factors, found[inner], expr)}) > 1:
                     return None
@@ -70,7 +70,7 @@ class AdjustMatmulOrder(ProductRules):
         ]
 
 
-def _transposed(expr: Any, axes: list[int] | None) -> tuple[Any, Shape] | None:
+def _transposed(expr: GraphExpr, axes: list[int] | None) -> tuple[Any, Shape] | None:
     """The transpose of a factor, and its dims, where the product's transpose swaps rows and columns."""
     shape = dims_of(expr)
     if shape is None or axes is None or len(shape) != len(axes):

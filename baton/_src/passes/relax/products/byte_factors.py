@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.products.folded_arithmetic import (
@@ -68,13 +69,13 @@ class Factors:
             return None
         return self._bytes(value.args[0], zero)
 
-    def _bytes(self, expr: Any, zero: Any, scale: Any = None) -> Factor | None:
+    def _bytes(self, expr: GraphExpr, zero: Any, scale: Any = None) -> Factor | None:
         behind = self._rewriter.resolved(expr)
         if isinstance(behind, Constant):
             return Factor(behind, zero, scale)
         return Factor(expr, zero, scale) if self._may_use(expr) else None
 
-    def _may_use(self, expr: Any) -> bool:
+    def _may_use(self, expr: GraphExpr) -> bool:
         """Whether an operand of an earlier binding can be used here, and its shape is known."""
         return (
             self._rewriter.is_visible(expr) and isinstance(info_of(expr), TensorStructInfo) and info_of(expr).ndim >= 0
@@ -183,6 +184,6 @@ def _narrowed(constant: Constant) -> Factor | None:
     return Factor(tensor((data + zero).astype("int8")), int32(zero) if zero else None)
 
 
-def _is_bytes(expr: Any) -> bool:
+def _is_bytes(expr: GraphExpr) -> bool:
     info = expr.struct_info_ if isinstance(expr, (Var, Constant)) else None
     return isinstance(info, TensorStructInfo) and str(info.dtype) in BYTES and info.ndim >= 0

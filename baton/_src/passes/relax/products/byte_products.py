@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.cpu import has_byte_dots
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.builders import RELAX
@@ -78,7 +78,7 @@ class _Rewriter(LookingRewriter):
         self.arithmetic = FoldedArithmetic(self)
         self.factors = Factors(self, self.arithmetic)
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if is_call(value, "relax.quantize"):
             return self._requantized(value)
         if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
@@ -156,7 +156,7 @@ class _Rewriter(LookingRewriter):
             held = self.emit(R.subtract(held, border))
         return self.arithmetic.less(total, zero, held)
 
-    def _by_channel(self, value: Any, spatial: int) -> Any:
+    def _by_channel(self, value: GraphExpr, spatial: int) -> Any:
         """What weights have for all output channels or for each, as it lies along the result."""
         if size_of(value) == 1:
             return self.arithmetic.flat(value)
@@ -199,7 +199,7 @@ class _Rewriter(LookingRewriter):
         real = self.emit(R.multiply(value, tensor(np.asarray(factor, "float32"))))
         return self.normalized(Call(call.op, (real, tensor(np.ones((), "float32")), zero), call.attrs))
 
-    def _holds_products(self, expr: Any) -> bool:
+    def _holds_products(self, expr: GraphExpr) -> bool:
         """Whether a value is a short computation on sums of products."""
         pending = [expr]
         for _ in range(LONGEST_EPILOGUE):

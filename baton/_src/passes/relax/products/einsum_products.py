@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.builders import RELAX
 from baton._src.ops.linalg.einsum import parse_equation
 from baton._src.passes.relax.products.product_rules import ProductRules, Rule
@@ -88,5 +89,5 @@ def _count(dims: Sequence[Any]) -> Any:
     return dims[0] if len(dims) == 1 else prod(dims[1:], start=dims[0])
 
 
-def _seen_as(value: Any, dims: Sequence[Any]) -> Any:
+def _seen_as(value: GraphExpr, dims: Sequence[Any]) -> Any:
     return R.reshape(value, ShapeExpr(list(dims)))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.analysis.bindings import all_bindings, count_uses
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.ops.quant.parameters import WIDEST
@@ -48,7 +49,7 @@ class _Rewriter(LookingRewriter):
         self.uses = uses
         self.arithmetic = FoldedArithmetic(self)
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not is_call(value, "relax.dequantize") or self.uses.get(value.args[0]) != 1:
             return value
         bytes_ = self.resolved(value.args[0])

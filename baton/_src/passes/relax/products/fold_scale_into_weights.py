@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.analysis.bindings import all_bindings, count_uses
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ops.catalogue import CATALOGUE
@@ -71,7 +71,7 @@ class _Plan:
         for var, value in self.values.items():
             self._consider(var, value)
 
-    def _consider(self, var: Var, value: Any) -> None:
+    def _consider(self, var: Var, value: GraphExpr) -> None:
         operands = _constant_operand(value, CATALOGUE.relax("multiply"))
         if operands is None:
             return
@@ -146,7 +146,7 @@ def _multiplied(into: AnyArray, data: AnyArray, scale: AnyArray) -> None:
     np.multiply(data, scale, out=into, casting="same_kind")
 
 
-def _constant_operand(value: Any, op: Op) -> tuple[Any, AnyArray] | None:
+def _constant_operand(value: GraphExpr, op: Op) -> tuple[Any, AnyArray] | None:
     """(other operand, array) of a call of a commutative operator with one constant."""
     if not isinstance(value, Call) or value.op is not op:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.deduce import constant_info
@@ -22,7 +23,7 @@ class FoldedArithmetic:
     def __init__(self, rewriter: BindingRewriter) -> None:
         self._rewriter = rewriter
 
-    def constant(self, expr: Any) -> AnyArray | None:
+    def constant(self, expr: GraphExpr) -> AnyArray | None:
         """The number behind an operand: a constant, perhaps converted or reshaped (folding comes after this pass)."""
         steps: list[Call] = []
         value = self._rewriter.resolved(expr)
@@ -40,7 +41,7 @@ class FoldedArithmetic:
             found = found.astype(info.dtype.numpy) if is_call(step, "relax.astype") else found.reshape(sizes)
         return found
 
-    def sum(self, value: Any, axes: list[int]) -> Any:
+    def sum(self, value: GraphExpr, axes: list[int]) -> Any:
         """The sums along `axes`, which stay as dims of 1, as int32."""
         known = self.constant(value)
         if known is not None:
@@ -58,11 +59,11 @@ class FoldedArithmetic:
         """`total - zero * sums`"""
         return self._rewriter.emit(R.subtract(total, self.times(zero, sums)))
 
-    def flat(self, value: Any) -> Any:
+    def flat(self, value: GraphExpr) -> Any:
         """A tensor of one element as a scalar."""
         return value if info_of(value).ndim == 0 else self.shaped(value, ())
 
-    def shaped(self, value: Any, shape: tuple[int, ...]) -> Any:
+    def shaped(self, value: GraphExpr, shape: tuple[int, ...]) -> Any:
         """The value with another shape."""
         known = self.constant(value)
         if known is not None:
@@ -70,7 +71,7 @@ class FoldedArithmetic:
         return self._rewriter.emit(R.reshape(value, shape))
 
 
-def info_of(expr: Any) -> Any:
+def info_of(expr: GraphExpr) -> Any:
     """The struct info of a checked expression."""
     return expr.struct_info
 
@@ -86,7 +87,7 @@ def int32(value: Any) -> Constant:
     return tensor(np.asarray(value, "int32"))
 
 
-def sizes_of(expr: Any) -> tuple[int, ...] | None:
+def sizes_of(expr: GraphExpr) -> tuple[int, ...] | None:
     """The dims, where all are numbers."""
     shape = getattr(info_of(expr), "shape", None)
     if not isinstance(shape, ShapeExpr):
@@ -95,7 +96,7 @@ def sizes_of(expr: Any) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(shape) else None
 
 
-def extent(expr: Any, axis: int) -> int | None:
+def extent(expr: GraphExpr, axis: int) -> int | None:
     """One dim, where it is a number."""
     shape = getattr(info_of(expr), "shape", None)
     dim = shape.values[axis] if isinstance(shape, ShapeExpr) else None

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
@@ -61,7 +62,7 @@ def _fused(x: Any, w: Any, axes: Any, out_dtype: Any) -> Any:
     return None
 
 
-def _rank(expr: Any) -> int:
+def _rank(expr: GraphExpr) -> int:
     info = expr.struct_info_
     return info.ndim if isinstance(info, TensorStructInfo) else -1
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from baton._src.analysis.bindings import all_bindings
 from baton._src.ir.cpu import has_fast_bfloat16_dots
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.call_maker import Maker
@@ -95,7 +95,7 @@ class _Rewriter(BindingRewriter):
             self.wide[half] = wide
             self.replace(var, half)
 
-    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
         if not isinstance(value, Call) or not (self.kinds.is_convolution(value) or self.kinds.is_window(value)):
             return value
         data = self.wide.get(value.args[0]) or self.emit(_cast(value.args[0], _WIDE))
@@ -113,10 +113,10 @@ class _Rewriter(BindingRewriter):
         return self.weights[id(weight)][1]
 
 
-def _cast(value: Any, dtype: str) -> Any:
+def _cast(value: GraphExpr, dtype: str) -> Any:
     return Maker("relax", CATALOGUE.get("astype"), CATALOGUE)(value, dtype=dtype)
 
 
-def _dtype(value: Any) -> str:
+def _dtype(value: GraphExpr) -> str:
     info = value.struct_info_
     return str(info.dtype) if isinstance(info, TensorStructInfo) else ""

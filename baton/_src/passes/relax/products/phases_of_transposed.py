@@ -28,7 +28,7 @@ from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.call_pass import CallPass
 from baton._src.relax.nodes import Call, Constant, ShapeExpr
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -127,7 +127,7 @@ def _count(dims: list[PrimExpr]) -> int | None:
     return prod(d.value for d in dims if isinstance(d, IntImm)) if all(isinstance(d, IntImm) for d in dims) else None
 
 
-def _map(info: Any, spatial: int) -> list[PrimExpr] | None:
+def _map(info: StructInfo, spatial: int) -> list[PrimExpr] | None:
     """The spatial extents of a tensor of known channels, floats."""
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or not info.dtype.is_float:
         return None

@@ -27,7 +27,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.call_pass import CallPass
 from baton._src.passes.relax.layouts.channel_blocks import BY_WINOGRAD, FEWEST, MOVING, block_of_channels
 from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -80,7 +80,7 @@ def _pads_depth(padding: tuple[int, ...]) -> bool:
     return padding[0] != 0 or padding[3] != 0
 
 
-def _extents(info: Any) -> tuple[int, ...] | None:
+def _extents(info: StructInfo) -> tuple[int, ...] | None:
     """The extents of a tensor, if all are known."""
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
         return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
@@ -38,7 +38,7 @@ class MergeComposite(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     pattern_table: Sequence[Any] = ()
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         body = function.body
         for entry in self.pattern_table:
             if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):
@@ -65,12 +65,12 @@ class AnnotateTarget(RelayFunctionPass):
     targets: str | Sequence[str]
     include_non_call_ops: bool = True
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
         names = (self.targets,) if isinstance(self.targets, str) else tuple(self.targets)
         inside = {n for f in walk(function) if is_composite(f) for n in walk(f.body)}
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if old in inside:
                 return None
             if self.include_non_call_ops and isinstance(old, (Tuple, TupleGetItem)):
@@ -104,14 +104,14 @@ def _common(nodes: Sequence[Any]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def through_lets(function: Any, compilers: Sequence[str] | None = None) -> Any:
+def through_lets(function: Function, compilers: Sequence[str] | None = None) -> Any:
     """`function` without the lets of marked values: the values replace the variables, each still computed once. With
     `compilers`, also the lets of values that these will take.
     """
     if not any(isinstance(n, Let) for n in walk(function)):
         return function
 
-    def taken(value: Any) -> bool:
+    def taken(value: GraphExpr) -> bool:
         if compilers is None or not isinstance(value, Call):
             return is_call(value, END)
         return any(_supports(name, value) for name in compilers)
@@ -202,7 +202,7 @@ class MergeCompilerRegions(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 0
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         function = through_lets(function)
         groups, region = self._merged(function)
 
@@ -216,7 +216,7 @@ class MergeCompilerRegions(RelayFunctionPass):
 
         return rewrite(function, rule)
 
-    def _merged(self, function: Any) -> tuple[Groups, dict[Any, int]]:
+    def _merged(self, function: Function) -> tuple[Groups, dict[Any, int]]:
         """The group of every marked call, and of the begins before it."""
         groups, region, scopes = Groups(), dict[Any, int](), Scopes(function)
         behind: dict[Any, int] = {}
@@ -262,7 +262,7 @@ class _LetOrder:
     where they are. `behind` has the regions that each expression comes after.
     """
 
-    def __init__(self, function: Any, behind: dict[Any, int]) -> None:
+    def __init__(self, function: Function, behind: dict[Any, int]) -> None:
         self._behind = behind
         found = [n for n in walk(function) if isinstance(n, Let)]
         self._values = {let.var: let.value for let in found}

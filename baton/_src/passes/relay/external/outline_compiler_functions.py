@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.attrs import DictAttrs
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.external.external_regions import is_composite
 from baton._src.passes.relay.external.partition_graph import compiler_of
@@ -36,7 +36,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         outlined: dict[str, tuple[GlobalVar, Function]] = {}
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             function = new.op if isinstance(new, Call) else None
             if not isinstance(function, Function) or "global_symbol" not in function.attrs:
                 return None
@@ -61,7 +61,7 @@ class InlineComposites(Pass):
     target: str = ""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if isinstance(new, Call) and is_composite(new.op):
                 return inline_call(new.op, new)
             return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relay.building import Build, is_call
@@ -159,7 +159,7 @@ class InlineCompilerFunctionsBoundTo(Pass):
             if compiler_of(f) and (wanted is None or v.name_hint in wanted)
         }
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if isinstance(new, Call) and isinstance(new.op, GlobalVar) and new.op.name_hint in inlined:
                 return inline_call(inlined[new.op.name_hint], new)
             return None

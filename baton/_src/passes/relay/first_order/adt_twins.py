@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import (
     Constructor,
@@ -22,13 +23,14 @@ from baton._src.ir.types import (
     GlobalTypeVar,
     RelayRefType,
     TupleType,
+    Type,
     TypeCall,
     TypeData,
     TypeVar,
 )
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import parts, substitute_types
-from baton._src.relay.nodes import Let, PatternConstructor, PatternTuple, PatternVar, Var
+from baton._src.relay.nodes import Call, Let, PatternConstructor, PatternTuple, PatternVar, Var
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 
@@ -69,7 +71,7 @@ class TypeTwins:
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
         """The twins made so far, which must be added to the module."""
 
-    def type(self, type_: Any) -> Any:
+    def type(self, type_: Type | None) -> Any:
         """The translation of a type (None of None)."""
         if type_ is None:
             return None
@@ -105,7 +107,7 @@ class TypeTwins:
         args = made.args if self._instances and isinstance(made, TypeCall) else ()
         return self._constructors[self._twin(constructor.belong_to, args), constructor.tag]
 
-    def type_args(self, call: Any) -> tuple[Any, ...]:
+    def type_args(self, call: Call) -> tuple[Any, ...]:
         """The type arguments of a call, translated."""
         if self._instances and isinstance(call.op, Constructor) and call.op.belong_to in self._changing:
             return ()
@@ -202,7 +204,7 @@ class TypeTwins:
         return name
 
 
-def _all_parts(type_: Any) -> Iterator[Any]:
+def _all_parts(type_: Type) -> Iterator[Any]:
     """`type_` and every type inside it."""
     work = [type_]
     while work:
@@ -236,6 +238,6 @@ class TwinBody:
             made = Let(var, value, made)
         return made
 
-    def _value(self, expr: Any, name: Var | None) -> Task[Any]:
+    def _value(self, expr: GraphExpr, name: Var | None) -> Task[Any]:
         """The translation of `expr`, which a let binds to `name`."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.analysis.call_graph import call_graph, reachable
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
@@ -210,7 +210,7 @@ class _Body(TwinBody):
         result, attrs = self._whole.twins.type(function.checked_type.ret_type), translated_attrs(function)
         return Function(every, body, result, None, attrs, function.span)
 
-    def _value(self, expr: Any, name: Var | None) -> Task[Any]:
+    def _value(self, expr: GraphExpr, name: Var | None) -> Task[Any]:
         match expr:
             case Function():
                 return (yield self._closure(expr, name))
@@ -253,7 +253,7 @@ class _Body(TwinBody):
         whole.functions[body] = yield _Body(whole).function(function, captured, function.params, named)
         return Call(constructor, [self._var(v) for v in captured])
 
-    def _atom(self, expr: Any) -> Any:
+    def _atom(self, expr: GraphExpr) -> Any:
         match expr:
             case Var():
                 return self._var(expr)

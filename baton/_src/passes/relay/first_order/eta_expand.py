@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, TypeVar
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
@@ -30,13 +30,13 @@ class EtaExpand(RelayFunctionPass):
     expand_global_var: bool = False
     expand_operator: bool = True
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         def values(items: tuple[Any, ...]) -> tuple[Any, ...]:
             if not any(map(self._expands, items)):
                 return items
             return tuple(expanded(item, module) if self._expands(item) else item for item in items)
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             match new:  # each use has an expansion of its own, since a node has one type; what is called stays
                 case Call():
                     return new.with_fields(args=values(new.args))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import FuncType
 from baton._src.passes.relay.first_order.growing_types import growing
@@ -92,7 +92,7 @@ class _Specializer:
                 break
             function = infer_expr(made, self._module)
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if isinstance(old, Call) and isinstance(old.op, GlobalVar):
                 copy = self._copy(old)
                 return None if copy is None else new.with_fields(op=copy, written_type_args=())

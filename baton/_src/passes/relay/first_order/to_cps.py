@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.types import Constructor, FuncType, TypeVar
+from baton._src.ir.types import Constructor, FuncType, Type, TypeVar
 from baton._src.passes.relay.first_order.adt_twins import TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import expanded_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
@@ -123,7 +123,7 @@ class _Module:
                 functions[var] = Function(params, call, type_.ret_type, type_.type_params, attrs, old.span)
         return infer_type(made.with_functions(functions))
 
-    def _looks_the_same(self, type_: Any) -> bool:
+    def _looks_the_same(self, type_: Type) -> bool:
         """Whether values of a type have the same representation in both styles: it contains no functions."""
         return structural_equal(self._styles.twins.type(type_), type_, map_free_vars=False)
 
@@ -175,7 +175,7 @@ class _Function:
         parameters, attrs = (*type_.type_params, *more), translated_attrs(function)
         return Function((*params, k), body, self._answer, parameters, attrs, function.span)
 
-    def _tail(self, expr: Any, k: Any) -> Task[Any]:
+    def _tail(self, expr: GraphExpr, k: Any) -> Task[Any]:
         """Evaluate `expr` and pass its value to `k`. Lets are collected first, then wrapped from the last to the
         first.
         """
@@ -204,7 +204,7 @@ class _Function:
         k = Var("k", self._styles.continuation_type(let.value.checked_type))
         return Let(k, then, (yield self._tail(let.value, k)))
 
-    def _give(self, expr: Any, k: Any) -> Task[Any]:
+    def _give(self, expr: GraphExpr, k: Any) -> Task[Any]:
         match expr:
             case If():
                 branches = ((yield self._tail(expr.true_branch, k)), (yield self._tail(expr.false_branch, k)))
@@ -228,7 +228,7 @@ class _Function:
         args = (*(self._atom(a) for a in call.args), then)
         return Call(callee, args, call.attrs, self._twins.type_args(call), call.span)
 
-    def _direct(self, expr: Any) -> Task[Any]:
+    def _direct(self, expr: GraphExpr) -> Task[Any]:
         """Translate an expression that needs no continuation: operators, constructors, data, function literals,
         names.
         """
@@ -243,7 +243,7 @@ class _Function:
             case _:
                 return with_parts(expr, {p: self._atom(p) for p in parts(expr)})
 
-    def _atom(self, expr: Any) -> Any:
+    def _atom(self, expr: GraphExpr) -> Any:
         match expr:
             case Var():
                 return self._var(expr)
@@ -253,7 +253,7 @@ class _Function:
                 return expr
 
 
-def _is_direct(expr: Any) -> bool:
+def _is_direct(expr: GraphExpr) -> bool:
     if isinstance(expr, Call):
         return isinstance(expr.op, (Op, Constructor))
     return not isinstance(expr, (If, Match))

@@ -17,7 +17,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, IncompleteType, RelayRefType, TupleType, TypeVar
+from baton._src.ir.types import Constructor, FuncType, IncompleteType, RelayRefType, TupleType, Type, TypeVar
 from baton._src.passes.relay.type_instances import inner_pairs, instance_of, is_polymorphic
 from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.check.show import show_type
@@ -172,7 +172,7 @@ class _Values:
         found = {p: self._value(p, self._wanted(old, p, type_)) for p in parts(new) if p in self._names}
         return with_parts(new, found) if found else None
 
-    def _wanted(self, old: Any, part: Any, type_: Any) -> Any:
+    def _wanted(self, old: Any, part: Any, type_: Type | None) -> Any:
         if not (isinstance(old, Let) and part is old.value):
             return type_
         return None if old.var in self._names else old.var.checked_type_

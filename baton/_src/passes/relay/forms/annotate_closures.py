@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.node import set_note
-from baton._src.ir.types import FuncType, IncompleteType, TypeVar
+from baton._src.ir.types import FuncType, IncompleteType, Type, TypeVar
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import walk, with_parts
 from baton._src.relay.nodes import Function, Var
@@ -35,7 +35,7 @@ def annotated(function: Function) -> Function:
     return annotated
 
 
-def _is_known(type_: Any) -> bool:
+def _is_known(type_: Type) -> bool:
     if not isinstance(type_, FuncType) or type_.type_params:
         return False
     return not any(isinstance(leaf, (TypeVar, IncompleteType)) for leaf in leaves(type_))

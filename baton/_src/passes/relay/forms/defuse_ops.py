@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.infer_type import InferType
@@ -25,8 +26,8 @@ class DefuseOps(RelayFunctionPass):
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        def rule(old: Any, new: Any) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if isinstance(new, Call) and isinstance(new.op, Function) and new.op.attrs.get("Primitive"):
                 return inline_call(new.op, new)
             return None

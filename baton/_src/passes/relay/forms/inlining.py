@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
 from baton._src.passes.relay.fresh_copy import fresh_copy
@@ -35,8 +35,8 @@ class Inline(RelayFunctionPass):
             if isinstance(f, Function) and f.attrs.get("Inline") and not f.attrs.get("Compiler")
         }
 
-        def rewritten(function: Any) -> Any:
-            def rule(old: Any, new: Any) -> Any:
+        def rewritten(function: Function) -> Any:
+            def rule(old: GraphExpr, new: GraphExpr) -> Any:
                 if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
                     return None
                 callee = marked.get(new.op.name_hint)

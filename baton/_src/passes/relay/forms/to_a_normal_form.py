@@ -32,7 +32,7 @@ class ToANormalForm(RelayFunctionPass):
     keeps_effects: ClassVar[bool] = True
     inside_kernels: bool = True
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         if is_a_normal_form(function, self.inside_kernels):
             return function
         function = annotated(function)  # a let would generalise closures without annotations

@@ -27,7 +27,7 @@ class ToBasicBlockNormalForm(RelayFunctionPass):
     opt_level: ClassVar[int] = 1
     keeps_effects: ClassVar[bool] = True
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         scopes = Scopes(function)
         lifted = {n for n in scopes.lifted if not isinstance(n, (Constant, Var))}
         if not lifted:

@@ -33,7 +33,7 @@ class ToGraphNormalForm(RelayFunctionPass):
         return lambda function: _rewritten(function, found.of_nodes(function))
 
 
-def _rewritten(function: Any, effects: set[Any]) -> Any:
+def _rewritten(function: Function, effects: set[Any]) -> Any:
     order = walk(function)
     inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
     for let in order:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.ir.types import RelayRefType, TensorType, TupleType
+from baton._src.ir.types import RelayRefType, TensorType, TupleType, Type
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.first_order.adt_twins import TypeTwins
 from baton._src.relay.nodes import Constant, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
@@ -25,12 +25,12 @@ class Duals:
     def __init__(self, module: IRModule) -> None:
         self.twins = TypeTwins(module, "_ad", self.is_float, lambda t: TupleType((t, RelayRefType(t))))
 
-    def type(self, type_: Any) -> Any:
+    def type(self, type_: Type | None) -> Any:
         """The type of the dual number of a value."""
         return self.twins.type(type_)
 
     @staticmethod
-    def is_float(type_: Any) -> bool:
+    def is_float(type_: Type) -> bool:
         """Whether values of this type have gradients of their own."""
         if not isinstance(type_, TensorType):
             return False
@@ -40,7 +40,7 @@ class Duals:
             )
         return type_.dtype.is_float
 
-    def has_floats(self, type_: Any) -> bool:
+    def has_floats(self, type_: Type) -> bool:
         """Whether there are float tensors in a tensor or tuple."""
         if isinstance(type_, TupleType):
             return any(self.has_floats(f) for f in type_.fields)
@@ -54,7 +54,7 @@ class Lets:
         self.build = build
         self._made: list[tuple[Var, Any]] = []
 
-    def bind(self, value: Any, hint: str, type_: Any = None) -> Any:
+    def bind(self, value: Any, hint: str, type_: Type | None = None) -> Any:
         """A variable for `value`; names are not bound again."""
         if isinstance(value, (Var, Constant)):
             return value
@@ -63,7 +63,7 @@ class Lets:
         self._made.append((var, value))
         return var
 
-    def name(self, var: Var, value: Any) -> None:
+    def name(self, var: Var, value: GraphExpr) -> None:
         """Bind a variable of the program."""
         self._made.append((var, value))
 
@@ -73,17 +73,17 @@ class Lets:
             body = Let(var, value, body)
         return body
 
-    def item(self, value: Any, index: int, type_: Any) -> Any:
+    def item(self, value: GraphExpr, index: int, type_: Type) -> Any:
         """A projection with its type."""
         made = TupleGetItem(value, index)
         set_note(made, "checked_type_", type_)
         return made
 
-    def read(self, ref: Any, type_: Any) -> Any:
+    def read(self, ref: Any, type_: Type) -> Any:
         """The content of a reference, bound to a variable."""
         return self.bind(RefRead(ref), "g", type_)
 
-    def accumulate(self, ref: Any, grad: Any, type_: Any) -> None:
+    def accumulate(self, ref: Any, grad: Any, type_: Type) -> None:
         """Add to the gradient that a reference holds."""
         self.bind(RefWrite(ref, self.build.op("add", self.read(ref, type_), grad)), "_", UNIT)
 
@@ -96,7 +96,7 @@ class Translation:
         self.names = names
         self.build = Build()
 
-    def lifted(self, value: Any, type_: Any, lets: Lets) -> Any:
+    def lifted(self, value: GraphExpr, type_: Type, lets: Lets) -> Any:
         """A value of the program as a dual number with gradient zero."""
         if isinstance(type_, TupleType):
             fields = [lets.item(value, i, t) for i, t in enumerate(type_.fields)]
@@ -107,7 +107,7 @@ class Translation:
             return lets.bind(Tuple((value, lets.bind(zero, "r", RelayRefType(type_)))), "d", UNIT)
         return value
 
-    def primal(self, dual: Any, type_: Any, lets: Lets) -> Any:
+    def primal(self, dual: Any, type_: Type, lets: Lets) -> Any:
         """The value of a dual number (or of a tuple of them)."""
         if not self.duals.has_floats(type_) or isinstance(dual, Constant):
             return dual
@@ -116,7 +116,7 @@ class Translation:
             return self.build.tuple(*(self.primal(f, t, lets) for f, t in zip(fields, type_.fields)))
         return lets.bind(lets.item(dual, 0, type_), "p")
 
-    def add_gradient(self, dual: Any, type_: Any, grad: Any, lets: Lets) -> None:
+    def add_gradient(self, dual: Any, type_: Type, grad: Any, lets: Lets) -> None:
         """Add `grad`, a tensor or a tuple, to the gradient of a dual number."""
         if grad is None or not self.duals.has_floats(type_) or isinstance(dual, Constant):
             return
@@ -128,7 +128,7 @@ class Translation:
             return
         lets.accumulate(TupleGetItem(dual, 1), grad, type_)
 
-    def gradient(self, dual: Any, type_: Any, lets: Lets) -> Any:
+    def gradient(self, dual: Any, type_: Type, lets: Lets) -> Any:
         """The gradient accumulated in a dual number; zeros for a value without one."""
         if isinstance(type_, TupleType):
             fields = [lets.bind(TupleGetItem(dual, i), "d", t) for i, t in enumerate(type_.fields)]

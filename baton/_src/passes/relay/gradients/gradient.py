@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ir.types import TensorType, TupleType
+from baton._src.ir.types import TensorType, TupleType, Type
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
@@ -35,7 +35,7 @@ from baton._src.transform.context import PassContext
 MODES = ("first_order", "higher_order")
 
 
-def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+def gradient(expr: GraphExpr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
     """`fn (params) { (value, (gradient of each parameter, ...)) }`. `mode` is `first_order` or `higher_order`.
 
     If a program that is not pure dataflow calls functions of `mod`, their differentiated twins `@name_ad` are added to
@@ -63,7 +63,7 @@ class FirstOrderGradient(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 0
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         return gradient(function, module, "first_order")
 
 
@@ -91,7 +91,7 @@ def _inlined(function: Function, module: IRModule) -> Function:
     for _ in range(100):
         changed = False
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             nonlocal changed
             if isinstance(new, Call) and isinstance(new.op, (GlobalVar, Function)):
                 callee = module[new.op] if isinstance(new.op, GlobalVar) else new.op
@@ -128,13 +128,13 @@ class _Reverse:
         result = Tuple((body, Tuple(grads)))
         return Function(self._function.params, result, None, self._function.type_params, self._function.attrs)
 
-    def _ones(self, value: Any) -> Any:
+    def _ones(self, value: GraphExpr) -> Any:
         return self._filled(value.checked_type, "ones_like", value)
 
-    def _zeros(self, value: Any) -> Any:
+    def _zeros(self, value: GraphExpr) -> Any:
         return self._filled(value.checked_type, "zeros_like", value)
 
-    def _filled(self, type_: Any, name: str, value: Any) -> Any:
+    def _filled(self, type_: Type, name: str, value: GraphExpr) -> Any:
         if isinstance(type_, TensorType):
             return self._build.op(name, value)
         if isinstance(type_, TupleType):
@@ -148,11 +148,11 @@ class _Reverse:
         before = self._grads.get(node)
         self._grads[node] = grad if before is None else self._sum(before, grad)
 
-    def _add_to_field(self, value: Any, index: int, grad: Any) -> None:
+    def _add_to_field(self, value: GraphExpr, index: int, grad: Any) -> None:
         fields = self._fields.setdefault(value, {})
         fields[index] = self._sum(fields[index], grad) if index in fields else grad
 
-    def _whole(self, value: Any, fields: dict[int, Any]) -> Any:
+    def _whole(self, value: GraphExpr, fields: dict[int, Any]) -> Any:
         """The gradient of a tuple, zeros for the fields that have none."""
         made = []
         for index in range(len(value.checked_type.fields)):
@@ -194,7 +194,7 @@ class _Reverse:
             self._add(arg, piece)
 
 
-def _has_floats(type_: Any) -> bool:
+def _has_floats(type_: Type) -> bool:
     if isinstance(type_, TupleType):
         return any(map(_has_floats, type_.fields))
     return isinstance(type_, TensorType) and type_.dtype.is_float

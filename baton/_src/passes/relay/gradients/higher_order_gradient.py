@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
+from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType, Type
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
@@ -111,13 +111,13 @@ class _Entry(Translation):
         grads = [self.gradient(d, t, lets) for d, t in zip(duals, type_.arg_types)]
         return Function(params, lets.around(Tuple((value, Tuple(grads)))), None, None, translated_attrs(function))
 
-    def _ones(self, value: Any, type_: Any) -> Any:
+    def _ones(self, value: GraphExpr, type_: Type) -> Any:
         if isinstance(type_, TupleType):
             return self.build.tuple(*(self._ones(self.build.item(value, i), t) for i, t in enumerate(type_.fields)))
         return self.build.op("ones_like", value)
 
 
-def _check_interface(type_: Any, function: Function) -> None:
+def _check_interface(type_: Type, function: Function) -> None:
     work = [type_]
     while work:
         top = work.pop()
@@ -149,14 +149,14 @@ class _Function(Translation):
             self._vars[var] = Var(var.name_hint, self.duals.type(known), span=var.span)
         return self._vars[var]
 
-    def _body(self, expr: Any) -> Task[Any]:
+    def _body(self, expr: GraphExpr) -> Task[Any]:
         lets = Lets(self.build)
         while isinstance(expr, Let):
             lets.name(self._var(expr.var), (yield self._value(expr.value, lets)))
             expr = expr.body
         return lets.around((yield self._value(expr, lets)))
 
-    def _value(self, expr: Any, lets: Lets) -> Task[Any]:
+    def _value(self, expr: GraphExpr, lets: Lets) -> Task[Any]:
         match expr:
             case Function():
                 return (yield self.function(expr))
@@ -181,7 +181,7 @@ class _Function(Translation):
             case _:
                 return with_parts(expr, {p: self._atom(p, lets) for p in parts(expr)})
 
-    def _atom(self, expr: Any, lets: Lets) -> Any:
+    def _atom(self, expr: GraphExpr, lets: Lets) -> Any:
         match expr:
             case Var():
                 return self._var(expr)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, TypeCall
+from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, Type, TypeCall
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.first_order.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form, translated_attrs
@@ -75,11 +75,11 @@ class _Cells:
         self.twins = TypeTwins(module, "_lazy", self.is_cell, lambda t: TypeCall(self._cell, (t,)))
 
     @staticmethod
-    def is_cell(type_: Any) -> bool:
+    def is_cell(type_: Type) -> bool:
         """Whether values of a type are represented by cells."""
         return isinstance(type_, TensorType) and isinstance(type_.dtype, DataType) and type_.dtype.is_float
 
-    def make(self, constructor: str, value: Any) -> Call:
+    def make(self, constructor: str, value: GraphExpr) -> Call:
         """`Raw(value)`, `Zero(value)`, `One(value)`"""
         return Call(constructor_of(self._whole, "GradCell", constructor), (value,))
 
@@ -87,13 +87,13 @@ class _Cells:
         """A function of the Prelude."""
         return Call(self._whole.get_global_var(name), args)
 
-    def packed(self, value: Any, type_: Any) -> Any:
+    def packed(self, value: GraphExpr, type_: Type) -> Any:
         """Convert tensors to cells; recursion is only as deep as the declared interface."""
         if isinstance(type_, TupleType):
             return Tuple([self.packed(TupleGetItem(value, i), t) for i, t in enumerate(type_.fields)])
         return self.make("Raw", value) if self.is_cell(type_) else value
 
-    def unpacked(self, value: Any, type_: Any) -> Any:
+    def unpacked(self, value: GraphExpr, type_: Type) -> Any:
         """Convert cells to tensors."""
         if isinstance(type_, TupleType):
             return Tuple([self.unpacked(TupleGetItem(value, i), t) for i, t in enumerate(type_.fields)])
@@ -111,7 +111,7 @@ class _Cells:
         return Function(params, body, type_.ret_type, None, translated_attrs(function))
 
 
-def _is_plain(type_: Any) -> bool:
+def _is_plain(type_: Type) -> bool:
     if isinstance(type_, TupleType):
         return all(_is_plain(f) for f in type_.fields)
     return isinstance(type_, TensorType)
@@ -132,7 +132,7 @@ class _Function(TwinBody):
         result = self._cells.twins.type(type_.ret_type)
         return Function(params, body, result, None, translated_attrs(function), function.span)
 
-    def _value(self, expr: Any, name: Var | None) -> Task[Any]:
+    def _value(self, expr: GraphExpr, name: Var | None) -> Task[Any]:
         match expr:
             case Function():
                 return (yield self.function(expr))
@@ -170,7 +170,7 @@ class _Function(TwinBody):
             return cells.call(COMBINED[name], combine, *(self._atom(a) for a in call.args))
         return cells.make("Raw", plain)
 
-    def _atom(self, expr: Any) -> Any:
+    def _atom(self, expr: GraphExpr) -> Any:
         match expr:
             case Var():
                 return self._var(expr)

@@ -19,7 +19,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.layouts.convert_layout import convert, in_wanted_layout
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import walk
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -33,7 +33,7 @@ class AlterOpLayout(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     preferred: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         operators = {n for n in walk(function) if isinstance(n, Op)}
         concerned = any(o.name in self.preferred or o.get_attr("FTVMAlterOpLayout") for o in operators)
         return convert(function, self._rule) if concerned else function

@@ -35,7 +35,7 @@ from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
 from baton._src.relay.expressions import parts
 from baton._src.relay.expressions import replace as replace_expressions
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -114,7 +114,7 @@ class ConvertLayout(RelayFunctionPass):
                     parse_layout(layout)
         object.__setattr__(self, "desired_layouts", wanted)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return convert(function, self._rule)
 
     def _rule(self, call: Call, types: list[Any]) -> Any:
@@ -132,7 +132,7 @@ class ConvertLayout(RelayFunctionPass):
         return in_wanted_layout(call, wanted)
 
 
-def convert(function: Any, rule: LayoutRule) -> Any:
+def convert(function: Function, rule: LayoutRule) -> Any:
     """`function` with the calls for which `rule` returns a replacement converted to its layouts."""
     build = Build()
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import node
-from baton._src.ir.types import TensorType, TupleType
+from baton._src.ir.types import TensorType, TupleType, Type
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
@@ -32,14 +33,14 @@ class TransposedExpr(TempExpr):
         return transposed(self.maker, self.value, self.now, self.was)
 
 
-def transposed(build: Build, value: Any, source: str, target: str) -> Any:
+def transposed(build: Build, value: GraphExpr, source: str, target: str) -> Any:
     """`value` from layout `source` to layout `target`."""
     if source == target:
         return value
     return build.op("relay_layout_transform", value, src_layout=source, dst_layout=target)
 
 
-def in_layout(build: Build, value: Any, now: str, was: str) -> Any:
+def in_layout(build: Build, value: GraphExpr, now: str, was: str) -> Any:
     """A value of the program (temporary or not), in layout `now`."""
     if isinstance(value, TransposedExpr) and value.was == was:
         return transposed(build, value.value, value.now, now)
@@ -66,7 +67,7 @@ def laid_out_as(operand: TransposedExpr, value: Any, type_: Any) -> Any:
     return named(value, operand.now, operand.was, build, type_)
 
 
-def named(value: Any, now: str, was: str, build: Build, type_: Any) -> Any:
+def named(value: GraphExpr, now: str, was: str, build: Build, type_: Type) -> Any:
     """`value`, laid out as `now`, of the type that it has in the program; no temporary if both layouts are one."""
     if now == was:
         return value

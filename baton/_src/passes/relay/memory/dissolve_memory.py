@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import TensorType
 from baton._src.ops import builders
@@ -76,7 +76,7 @@ class _Dissolve:
     called: set[Var] = field(default_factory=set)
     scopes: int = 0
 
-    def scope(self, root: Any) -> Task[Any]:
+    def scope(self, root: GraphExpr) -> Task[Any]:
         """Rewrite a scope without explicit memory."""
         self.scopes += 1
         here = self.scopes
@@ -93,7 +93,7 @@ class _Dissolve:
             node = Let(var, value, node)
         return node
 
-    def _plain(self, var: Var, value: Any, lets: Lets) -> Task[None]:
+    def _plain(self, var: Var, value: GraphExpr, lets: Lets) -> Task[None]:
         """A let of something else, with the contents of tensors substituted for them."""
         match value:
             case Function() if value.attrs.get("Primitive"):
@@ -125,7 +125,7 @@ class _Dissolve:
 
     # ---- what a variable stands for
 
-    def _now(self, expr: Any, shares: bool = True) -> Any:
+    def _now(self, expr: GraphExpr, shares: bool = True) -> Any:
         """The value of an atom at this point. With `shares` it may have another reference from now on."""
         if expr in self.storages:
             raise _misuse(f"%{expr.name_hint} is a storage: tensors are allocated in it, and that is all", expr)
@@ -139,7 +139,7 @@ class _Dissolve:
             self.shared.add(expr)
         return self.values[expr]
 
-    def _fields(self, expr: Any) -> Sequence[Any]:
+    def _fields(self, expr: GraphExpr) -> Sequence[Any]:
         """The fields of a known tuple."""
         if isinstance(expr, Tuple):
             return expr.fields

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from baton._src.ir.node import Node, set_note
-from baton._src.ir.types import FuncType, TensorType, TupleType
+from baton._src.ir.types import FuncType, TensorType, TupleType, Type
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.expressions import replace
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, Var
@@ -26,7 +26,7 @@ def int64(value: Any) -> Constant:
     return typed(Constant(NDArray(numbers)), TensorType(tuple(IntImm("int32", d) for d in numbers.shape), INT64))
 
 
-def tensors(type_: Any) -> list[TensorType] | None:
+def tensors(type_: Type) -> list[TensorType] | None:
     """The tensor types in a type, from left to right; None if it contains anything but tensors and tuples."""
     if isinstance(type_, TensorType):
         return [type_] if isinstance(type_.shape, tuple) and isinstance(type_.dtype, DataType) else None
@@ -79,7 +79,7 @@ def shape_type(rank: int) -> TensorType:
     return TensorType((IntImm("int32", rank),), INT64)
 
 
-def typed(made: N, type_: Any) -> N:
+def typed(made: N, type_: Type) -> N:
     """A new expression with its type filled in: the output of the pass needs no type inference."""
     set_note(made, "checked_type_", type_)
     return made

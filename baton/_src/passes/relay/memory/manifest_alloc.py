@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType, TupleType
@@ -79,7 +79,7 @@ class ManifestAlloc(FunctionPass):
         module = infer_type(ToANormalForm(inside_kernels=False)(module))
         return infer_type(super().run(module, ctx))
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         if function.attrs.get("Primitive"):
             return function
         device = getattr(self.virtual_device, "device_type_int", self.virtual_device)
@@ -101,7 +101,7 @@ class _Manifest:
     exact: bool = True
     """Whether every type must be exactly what inference will find: where memory is allocated, named dims become `?`."""
 
-    def scope(self, root: Any) -> Task[Any]:
+    def scope(self, root: GraphExpr) -> Task[Any]:
         """The lets of a scope, with explicit memory."""
         lets: Lets = []
         node = root
@@ -254,7 +254,7 @@ class _Manifest:
             parts.append(self._bind("field", self._packed(each, leaves, lets), lets) if nested else next(leaves))
         return typed_tuple(parts)
 
-    def _bind(self, hint: str, value: Any, lets: Lets) -> Var:
+    def _bind(self, hint: str, value: GraphExpr, lets: Lets) -> Var:
         count = self.counts[hint] = self.counts.get(hint, -1) + 1
         bound = typed(Var(f"{hint}_{count}"), value.checked_type)
         lets.append((bound, value))

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor, TupleType
@@ -76,7 +76,7 @@ class _Lifetimes:
     escaped: set[Var] = field(default_factory=set)
     count: int = 0
 
-    def scope(self, root: Any) -> Task[tuple[Any, set[Var]]]:
+    def scope(self, root: GraphExpr) -> Task[tuple[Any, set[Var]]]:
         """The scope with kills, and the variables it uses that hold memory."""
         lets: list[tuple[Var, Any]] = []
         last: dict[Var, int] = {}
@@ -101,7 +101,7 @@ class _Lifetimes:
             self.escaped |= self.held.get(node, NOTHING)
         return self._with_kills(lets, last, node), {v for v in seen if self.held.get(v)}
 
-    def _value(self, value: Any) -> Task[tuple[Any, set[Var]]]:
+    def _value(self, value: GraphExpr) -> Task[tuple[Any, set[Var]]]:
         """The value of a let with its inner scopes rewritten, and the variables it uses."""
         match value:
             case Function() if not value.attrs.get("Primitive"):

@@ -37,7 +37,7 @@ class PlanDevices(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     config: Any = "cpu"
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         if not any(is_call(n, "on_device") for n in walk(function)):
             return function
         found = self.config.get("default", "cpu") if isinstance(self.config, Mapping) else self.config

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
@@ -26,10 +27,10 @@ class RemoveStandaloneReshapes(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 0
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
-        def rule(old: Any, new: Any) -> Any:
+        def rule(old: GraphExpr, new: GraphExpr) -> Any:
             if not isinstance(new, Call) or not isinstance(new.op, Function) or not new.op.attrs.get("Primitive"):
                 return None
             shape, inner = shape_of(old), new.op.body

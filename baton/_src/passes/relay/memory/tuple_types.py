@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.types import TupleType
 from baton._src.relay.nodes import Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
@@ -17,7 +18,7 @@ def flatten_tuple_type(ty: Any) -> list[Any]:
     return [leaf for field in ty.fields for leaf in flatten_tuple_type(field)]
 
 
-def from_tuple_type(ty: Any, expr: Any) -> list[Any]:
+def from_tuple_type(ty: Any, expr: GraphExpr) -> list[Any]:
     """For each type of `flatten_tuple_type(ty)` the corresponding part of `expr`."""
     if not isinstance(ty, TupleType):
         return [expr]

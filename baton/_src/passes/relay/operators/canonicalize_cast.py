@@ -14,7 +14,7 @@ from baton._src.passes.relay.building import dtype_of, is_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 from baton._src.relay.scopes import Scopes
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
@@ -28,7 +28,7 @@ class CanonicalizeCast(RelayFunctionPass):
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         scopes = Scopes(function)
 
         def rule(old: Any, new: Any) -> Any:

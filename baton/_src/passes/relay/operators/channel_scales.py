@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.types import TensorType
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.relay.nodes import Call, Constant
@@ -47,7 +48,7 @@ class WeightAxes:
     outputs: tuple[int, ...]
 
 
-def weight_axes(call: Any) -> WeightAxes | None:
+def weight_axes(call: Call) -> WeightAxes | None:
     """The axes of an operator whose weight can absorb scales; None for other calls. Grouped convolutions cannot, except
     those with one input channel per group.
     """
@@ -75,18 +76,18 @@ def _places(layout: str, letter: str) -> tuple[int, ...]:
     return tuple(axes.index(c) for c in (letter, letter.lower()) if c in axes)
 
 
-def is_floating(expr: Any) -> bool:
+def is_floating(expr: GraphExpr) -> bool:
     """Whether products of it may be reassociated."""
     type_ = expr.checked_type_
     return isinstance(type_, TensorType) and bool(getattr(type_.dtype, "is_float", False))
 
 
-def dims_of(expr: Any) -> list[int | None]:
+def dims_of(expr: GraphExpr) -> list[int | None]:
     """The extents of a tensor, None for those that are not known."""
     return [d.value if isinstance(d, IntImm) else None for d in expr.checked_type.shape]
 
 
-def scale_along(build: Build, value: Any, scale: Any, axes: Sequence[int]) -> Any:
+def scale_along(build: Build, value: GraphExpr, scale: Any, axes: Sequence[int]) -> Any:
     """`scale` without the axes along which it is constant, if it broadcasts to `value` along `axes` alone; None if it
     does not. A number is repeated.
     """
@@ -103,7 +104,7 @@ def scale_along(build: Build, value: Any, scale: Any, axes: Sequence[int]) -> An
     return build.op("squeeze", scale, axis=needless) if needless else scale
 
 
-def broadcasts_along(value: Any, operand: Any, axes: Sequence[int]) -> bool:
+def broadcasts_along(value: GraphExpr, operand: Any, axes: Sequence[int]) -> bool:
     """Whether `operand` has the extents of `value` along `axes`, and 1 elsewhere."""
     whole, own = dims_of(value), dims_of(operand)
     base = len(whole) - len(own)
@@ -112,7 +113,7 @@ def broadcasts_along(value: Any, operand: Any, axes: Sequence[int]) -> bool:
     return all(own[a - base] == (whole[a] if a in axes else 1) for a in range(base, len(whole)))
 
 
-def spread(build: Build, scale: Any, value: Any, axes: Sequence[int]) -> Any:
+def spread(build: Build, scale: Any, value: GraphExpr, axes: Sequence[int]) -> Any:
     """The result of `scale_along` as a tensor that broadcasts along `axes` of `value`."""
     dims = dims_of(value)
     if len(axes) == 1:

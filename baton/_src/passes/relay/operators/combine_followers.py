@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
 from baton._src.passes.relay.operators.channel_scales import dims_of
 from baton._src.relay.expressions import parts, walk
-from baton._src.relay.nodes import Call, Constant
+from baton._src.relay.nodes import Call, Constant, Function
 from baton._src.support.dataclass import dataclass
 
 
@@ -35,7 +35,7 @@ class Level:
 class Followers:
     """The users of every node of a function."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Function) -> None:
         self._params = set(function.params)
         self._users: dict[Any, list[Any]] = {}
         for node in walk(function):
@@ -124,7 +124,7 @@ def joining_axis(level: Level, index: int, axis: int) -> int | None:
     return found.pop()[0] if len(found) == 1 else None
 
 
-def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
+def joined(build: Build, value: GraphExpr, level: Level, axis: int) -> Call:
     """The level's operator applied to all joined siblings at once."""
 
     def together(index: int, operands: list[Any]) -> Any:
@@ -135,7 +135,7 @@ def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
     return _at_once(build, value, level, together)
 
 
-def _at_once(build: Build, value: Any, level: Level, together: Callable[[int, list[Any]], Any]) -> Call:
+def _at_once(build: Build, value: GraphExpr, level: Level, together: Callable[[int, list[Any]], Any]) -> Call:
     """The level's operator on `value` and the siblings' other operands: the shared one, or all `together`."""
     args = []
     for index in range(len(level.calls[0].args)):
@@ -157,7 +157,7 @@ def can_stack(level: Level) -> bool:
     )
 
 
-def stacked(build: Build, value: Any, level: Level) -> Call:
+def stacked(build: Build, value: GraphExpr, level: Level) -> Call:
     """The level's operator on siblings that are stacked along a new first axis."""
 
     def together(index: int, operands: list[Any]) -> Any:

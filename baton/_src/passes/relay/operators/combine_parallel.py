@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAY
 from baton._src.passes.relay.building import Build, is_call, shape_of
@@ -22,7 +23,7 @@ from baton._src.passes.relay.operators.channel_scales import data_axis, dims_of,
 from baton._src.passes.relay.operators.combine_followers import Followers, Level, can_stack, joined, stacked
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite, walk
-from baton._src.relay.nodes import Call, Constant
+from baton._src.relay.nodes import Call, Constant, Function
 from baton._src.relay.scopes import Scopes
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
@@ -42,7 +43,7 @@ class _CombineParallel(RelayFunctionPass):
     operator: ClassVar[str] = ""
     min_num_branches: int = 3
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
         groups = self._siblings(function)
         if not groups:
@@ -75,7 +76,7 @@ class _CombineParallel(RelayFunctionPass):
         assert axes is not None
         return followers.levels(members, axes[0])
 
-    def _siblings(self, function: Any) -> list[list[Call]]:
+    def _siblings(self, function: Function) -> list[list[Call]]:
         scopes = Scopes(function)
         found: dict[Any, list[Call]] = {}
         params = set(function.params)
@@ -114,7 +115,7 @@ class _CombineParallel(RelayFunctionPass):
         return [_cut(build, value, axis, start, size) for start, size in zip(starts, sizes)]
 
 
-def _cut(build: Build, value: Any, axis: int, start: int, size: int) -> Call:
+def _cut(build: Build, value: GraphExpr, axis: int, start: int, size: int) -> Call:
     """`size` elements of `value` from `start` along `axis`; the axes before it are whole."""
     begin, extent = [0] * axis + [start], [-1] * axis + [size]
     made: Call = _OPS.strided_slice(value, begin=begin, end=extent, strides=[1] * (axis + 1), slice_mode="size")
@@ -143,7 +144,7 @@ class CombineParallelDense(_CombineParallel):
     operator: ClassVar[str] = "nn.dense"
     to_batch: bool = True
 
-    def _siblings(self, function: Any) -> list[list[Call]]:
+    def _siblings(self, function: Function) -> list[list[Call]]:
         found = super()._siblings(function)
         if not self.to_batch:
             return found

@@ -15,7 +15,7 @@ from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Constant
+from baton._src.relay.nodes import Constant, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -32,7 +32,7 @@ class DivToMul(RelayFunctionPass):
         FoldConstant(),
     )
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:

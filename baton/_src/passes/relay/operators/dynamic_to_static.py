@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.building import Build
@@ -18,7 +19,7 @@ from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.expressions import parts, walk, with_parts
-from baton._src.relay.nodes import Call, Constant, Let, Tuple
+from baton._src.relay.nodes import Call, Constant, Function, Let, Tuple
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
@@ -33,14 +34,14 @@ class DynamicToStatic(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 2
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         order = walk(function)
         bound = {n.var: n.value for n in order if isinstance(n, Let)}
         build, fold = Build(), FoldConstant()
         done: dict[Any, Any] = {}
         constants: dict[Any, Any] = {}
 
-        def constant(expr: Any) -> Any:
+        def constant(expr: GraphExpr) -> Any:
             return constants.get(expr, expr)
 
         for node in order:

@@ -10,6 +10,7 @@ from baton._src.passes.relay.building import is_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -24,7 +25,7 @@ class FastMath(RelayFunctionPass):
     opt_level: ClassVar[int] = 4
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         def rule(old: Any, new: Any) -> Any:
             if is_call(new, *FAST):
                 fast = FAST[new.op.definition.name]

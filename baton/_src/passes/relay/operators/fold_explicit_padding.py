@@ -20,7 +20,7 @@ from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Constant
+from baton._src.relay.nodes import Constant, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -38,7 +38,7 @@ class FoldExplicitPadding(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:

@@ -12,6 +12,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.scales_backward import fold_backward
 from baton._src.passes.relay.operators.scales_forward import fold_forward
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.nodes import Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
@@ -24,7 +25,7 @@ class ForwardFoldScaleAxis(RelayFunctionPass):
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return fold_forward(function)
 
 
@@ -35,7 +36,7 @@ class BackwardFoldScaleAxis(RelayFunctionPass):
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return fold_backward(function)
 
 

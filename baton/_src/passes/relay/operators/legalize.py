@@ -17,7 +17,7 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -34,11 +34,11 @@ class Legalize(RelayFunctionPass):
     legalize_map_attr_name: str = "FTVMLegalize"
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return apply_rules(function, self.rules, self.legalize_map_attr_name)
 
 
-def apply_rules(function: Any, rules: Mapping[str, Rule], column: str = "") -> Any:
+def apply_rules(function: Function, rules: Mapping[str, Rule], column: str = "") -> Any:
     """`function` with each call replaced for which the operator's rule (or the entry in its `column`) returns
     something.
     """

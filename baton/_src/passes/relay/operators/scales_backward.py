@@ -27,12 +27,12 @@ from baton._src.passes.relay.operators.channel_scales import (
     weight_axes,
 )
 from baton._src.relay.expressions import count_uses, walk, with_parts
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 
 Requests = dict[Any, ScaleRequest]
 
 
-def fold_backward(function: Any) -> Any:
+def fold_backward(function: Function) -> Any:
     """Return the function with scales of results moved into weights."""
     order = walk(function)
     requests = _requests(order)

@@ -27,7 +27,7 @@ from baton._src.passes.relay.operators.channel_scales import (
 )
 from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
 from baton._src.relay.expressions import parts, walk
-from baton._src.relay.nodes import Call, TempExpr
+from baton._src.relay.nodes import Call, Function, TempExpr
 
 Requests = dict[Any, ScaleRequest | None]
 
@@ -45,7 +45,7 @@ class ScaledExpr(TempExpr):
         return self.maker.op("multiply", self.value, spread(self.maker, self.scale, self.value, self.axes))
 
 
-def fold_forward(function: Any) -> Any:
+def fold_forward(function: Function) -> Any:
     """Return the function with scales of data moved into weights."""
     requests = _requests(function)
     if not any(requests.values()):
@@ -54,7 +54,7 @@ def fold_forward(function: Any) -> Any:
     return rewrite_with_temporaries(function, lambda call, args, real: _rewritten(build, call, args, requests, real))
 
 
-def _requests(function: Any) -> Requests:
+def _requests(function: Function) -> Requests:
     """The requests of each value's users, computed from users to producers."""
     requests: Requests = {}
     for user in reversed(walk(function)):

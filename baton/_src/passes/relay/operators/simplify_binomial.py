@@ -12,6 +12,7 @@ from itertools import product
 from math import sqrt
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.passes.relay.building import Build, dtype_of, is_call
 from baton._src.relay.nodes import Call, Constant
 from baton._src.support.dataclass import dataclass
@@ -96,7 +97,7 @@ def _times(build: Build, expr: Any, number: float) -> Any:
     return expr if number == 1 else build.op("multiply", expr, build.const(number, dtype_of(expr)))
 
 
-def _is_number(expr: Any) -> bool:
+def _is_number(expr: GraphExpr) -> bool:
     """Whether it is a number that a float holds exactly."""
     if not isinstance(expr, Constant) or expr.data.data.shape != () or dtype_of(expr).is_bool:
         return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
@@ -18,7 +19,7 @@ from baton._src.passes.relay.operators import simplify_arithmetic
 from baton._src.passes.relay.operators.simplify_chains import casts, reshapes, transposes
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Constant
+from baton._src.relay.nodes import Call, Constant, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -46,7 +47,7 @@ class SimplifyExpr(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return _simplified(function, _RULES)
 
 
@@ -57,14 +58,14 @@ class SimplifyExprPostAlterOp(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return _simplified(function, _RULES_BEHIND_LAYOUTS)
 
 
-def _simplified(function: Any, rules: Sequence[Rule]) -> Any:
+def _simplified(function: Function, rules: Sequence[Rule]) -> Any:
     build = Build()
 
-    def step(old: Any, new: Any) -> Any:
+    def step(old: GraphExpr, new: GraphExpr) -> Any:
         found = new
         for _ in range(MAX_STEPS):  # what one rule makes may be what another looks for
             made = next((m for rule in rules if (m := _tried(rule, build, found)) is not None), None)
@@ -76,7 +77,7 @@ def _simplified(function: Any, rules: Sequence[Rule]) -> Any:
     return rewrite(function, step)
 
 
-def _tried(rule: Rule, build: Build, expr: Any) -> Any:
+def _tried(rule: Rule, build: Build, expr: GraphExpr) -> Any:
     return rule(build, expr) if isinstance(expr, Call) else None
 
 
@@ -91,7 +92,7 @@ def _identity_arithmetic(build: Build, call: Call) -> Any:
     return None
 
 
-def _is_made_of(expr: Any, number: float) -> bool:
+def _is_made_of(expr: GraphExpr, number: float) -> bool:
     """Whether an operand is this number, or a tensor filled with it."""
     if isinstance(expr, Constant):
         return expr.data.data.size == 1 and bool(expr.data.data.reshape(()).item() == number)

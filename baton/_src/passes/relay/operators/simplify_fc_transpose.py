@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import is_call, shape_of
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
@@ -34,7 +35,7 @@ class SimplifyFCTranspose(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DeadCodeElimination())
     target_weight_name: Sequence[str] = ()
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         wanted = {p: _transposed_param(p) for p in function.params if p.name_hint in self.target_weight_name}
         if not wanted:
             return function
@@ -55,7 +56,7 @@ def _transposed_param(param: Var) -> Var:
     return var(param.name_hint, shape=tuple(reversed(shape)), dtype=param.checked_type.dtype)
 
 
-def candidates(expr: Any) -> list[str]:
+def candidates(expr: GraphExpr) -> list[str]:
     """The parameters (of an expression that is no function: the free variables) that occur only as transposed weights
     of dense layers."""
     function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)

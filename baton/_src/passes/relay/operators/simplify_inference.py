@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Tuple, TupleGetItem
+from baton._src.relay.nodes import Call, Function, Tuple, TupleGetItem
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -29,7 +30,7 @@ class SimplifyInference(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:
@@ -82,7 +83,7 @@ def _along(build: Build, vector: Any, axis: int, rank: int) -> Any:
     return build.op("expand_dims", vector, axis=1, num_newaxis=after) if after else vector
 
 
-def _affine(build: Build, value: Any, call: Call, axis: int, rank: int) -> Any:
+def _affine(build: Build, value: GraphExpr, call: Call, axis: int, rank: int) -> Any:
     """Times gamma, plus beta, both along `axis`."""
     _, gamma, beta = call.args
     for wanted, weight, name in ((call.attrs.scale, gamma, "multiply"), (call.attrs.center, beta, "add")):

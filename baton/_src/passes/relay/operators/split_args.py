@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import TensorType
+from baton._src.ir.types import TensorType, Type
 from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Tuple
+from baton._src.relay.nodes import Call, Function, Tuple
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim
@@ -36,7 +36,7 @@ class SplitArgs(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     max_function_args: int
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         if self.max_function_args == 0:
             return function
         build = Build()
@@ -76,7 +76,7 @@ def _chain(build: Build, call: Any, costs: list[int], limit: int) -> Any:
     return joined(link)
 
 
-def _extra_arguments(type_: Any) -> int:
+def _extra_arguments(type_: Type) -> int:
     """The arguments of a kernel for a tensor besides the tensor itself."""
     if not isinstance(type_, TensorType):
         return 0

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.ir.types import TensorType, TupleType
+from baton._src.ir.types import TensorType, TupleType, Type
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.operators.mixed_precision_rules import ALWAYS, FOLLOW, NEVER, category_of
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
@@ -55,7 +55,7 @@ class ToMixedPrecision(RelayFunctionPass):
         bodies = [f for f in module.functions.values() if isinstance(f, Function)]
         called = {module.functions.get(var) for function in bodies for var in global_vars(function)}
 
-        def rewrite(function: Any) -> Any:
+        def rewrite(function: Function) -> Any:
             narrowing = _Narrowing(narrow)
             made = narrowing.run(function, keep=keep_all or function in called)
             self._tell(narrowing.missing)
@@ -187,14 +187,14 @@ class _Narrowing:
         return self._casts[key]
 
 
-def _is_decided(type_: Any) -> bool:
+def _is_decided(type_: Type) -> bool:
     """Whether a type consists of tensors, and not of a generalised function's type variable, which may be anything."""
     if isinstance(type_, TupleType):
         return all(map(_is_decided, type_.fields))
     return isinstance(type_, TensorType) and isinstance(type_.dtype, DataType)
 
 
-def _has_floats(type_: Any, dtype: DataType) -> bool:
+def _has_floats(type_: Type, dtype: DataType) -> bool:
     """Whether a tensor of this type, or one in a tuple of it, has the floating `dtype`."""
     if isinstance(type_, TupleType):
         return any(_has_floats(t, dtype) for t in type_.fields)

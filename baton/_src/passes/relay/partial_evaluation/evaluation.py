@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
 from baton._src.passes.relay.effects import is_stateful
@@ -81,7 +81,7 @@ class Evaluation:
 
     # ---- scopes of the residual program
 
-    def _scope(self, expr: Any, env: Env) -> Task[Any]:
+    def _scope(self, expr: GraphExpr, env: Env) -> Task[Any]:
         """`expr` as an expression of the residual program."""
         lets = Lets()
         result = yield self._chain(expr, env, lets)
@@ -135,7 +135,7 @@ class Evaluation:
             expr = expr.body
         return (yield self._value(expr, env, lets, "v"))
 
-    def _value(self, expr: Any, env: Env, lets: Lets, hint: str) -> Task[Any]:
+    def _value(self, expr: GraphExpr, env: Env, lets: Lets, hint: str) -> Task[Any]:
         match expr:
             case Call() if isinstance(expr.op, Op):
                 return self._operator(expr, env, lets, hint)
@@ -163,7 +163,7 @@ class Evaluation:
             case _:
                 return self._atom(expr, env)
 
-    def _atom(self, expr: Any, env: Env) -> Partial:
+    def _atom(self, expr: GraphExpr, env: Env) -> Partial:
         match expr:
             case Var():
                 return env.lookup(expr)

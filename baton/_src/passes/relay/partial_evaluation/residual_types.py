@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, TypeCall, TypeVar
+from baton._src.ir.types import Constructor, FuncType, Type, TypeCall, TypeVar
 from baton._src.passes.relay.partial_evaluation.partial_values import Env
 from baton._src.passes.relay.type_instances import type_arguments
 from baton._src.relay.check.substitute import leaves, substitute_types
@@ -31,7 +31,7 @@ class ResidualTypes:
         """Leave the scope of a function."""
         self._type_scope -= added
 
-    def written(self, type_: Any, env: Env) -> Any:
+    def written(self, type_: Type | None, env: Env) -> Any:
         """A type as an annotation of the residual program; None if it uses type parameters that are not in scope."""
         if type_ is None:
             return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ops.quant.simulated import INPUT, WEIGHT
 from baton._src.passes.relay.building import Build, dtype_of, is_call
@@ -22,7 +22,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.quantize.config import QConfig, current_qconfig
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, rewrite, walk
-from baton._src.relay.nodes import Call, Constant, Var
+from baton._src.relay.nodes import Call, Constant, Function, Var
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -45,14 +45,14 @@ class QuantizeAnnotate(RelayFunctionPass):
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         return rewrite(function, _Annotation(function, current_qconfig()).rule)
 
 
 class _Annotation:
     """The marks of one function; a value read by several layers gets one."""
 
-    def __init__(self, function: Any, config: QConfig) -> None:
+    def __init__(self, function: Function, config: QConfig) -> None:
         self._config = config
         self._build = Build()
         self._uses = Counter(part for node in walk(function) for part in parts(node))
@@ -80,7 +80,7 @@ class _Annotation:
             return True
         return config.debug_enabled_ops is not None and name not in config.debug_enabled_ops
 
-    def _weight(self, old: Any, new: Any) -> Any:
+    def _weight(self, old: GraphExpr, new: GraphExpr) -> Any:
         if isinstance(old, Var):
             help = "give the model's parameters: quantize(mod, params)"
             raise fail("relay-quantize", f"the weight {old.name_hint!r} is not known", span=old.span, help=help)
@@ -105,6 +105,6 @@ class _Annotation:
         return self._marks[key]
 
 
-def marks_of(root: Any) -> list[Call]:
+def marks_of(root: GraphExpr) -> list[Call]:
     """The marks in a function, in the order of evaluation."""
     return [node for node in walk(root) if is_call(node, "simulated_quantize")]

@@ -101,7 +101,7 @@ def collect_stats(module: IRModule, dataset: Dataset, runner: Runner, chunk_by: 
             yield np.concatenate(values)
 
 
-def _without_marks(function: Any) -> list[Any]:
+def _without_marks(function: Function) -> list[Any]:
     """The values that are marked, as the function computes them without any marks and lets. Error `relay-quantize`: one
     that depends on the parameters of a function inside, or on what a match binds."""
     order = walk(function)  # a let's value comes before its body, so before every use of the variable

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ops.quant.rescaling import BEYOND, LARGE, REAL, fixed_point
 from baton._src.passes.relay.building import Build, dtype_of, shape_of
 from baton._src.relay.nodes import Call, Constant
@@ -22,7 +23,7 @@ from baton._src.values.dtype import DataType
 _LONG = "int64"
 
 
-def spread(build: Build, value: Any, rank: int, axis: int, dtype: str = REAL) -> Any:
+def spread(build: Build, value: GraphExpr, rank: int, axis: int, dtype: str = REAL) -> Any:
     """A parameter of an operator in `dtype`; a vector is reshaped to lie along `axis` of a tensor of this rank."""
     shape = shape_of(value)
     if shape is None:
@@ -33,7 +34,7 @@ def spread(build: Build, value: Any, rank: int, axis: int, dtype: str = REAL) ->
     return real
 
 
-def clipped(build: Build, value: Any, dtype: DataType) -> Any:
+def clipped(build: Build, value: GraphExpr, dtype: DataType) -> Any:
     """The nearest value of an integer dtype."""
     low, high = dtype.int_range
     as_value = int if dtype_of(value).is_int else float
@@ -41,12 +42,12 @@ def clipped(build: Build, value: Any, dtype: DataType) -> Any:
     return build.op("astype", bounded, dtype=dtype)
 
 
-def product(build: Build, value: Any, factor: Any) -> Any:
+def product(build: Build, value: GraphExpr, factor: Any) -> Any:
     """value * factor, rounded before it is used further (see `ops.quant.rescaling.product`)."""
     return build.op("minimum", build.op("multiply", value, factor), BEYOND)
 
 
-def rounded(build: Build, value: Any, rounding: str) -> Any:
+def rounded(build: Build, value: GraphExpr, rounding: str) -> Any:
     """Real numbers rounded to integers."""
     up = build.op("floor", build.op("add", value, 0.5))
     if rounding == "UPWARD":

@@ -23,6 +23,7 @@ from baton._src.passes.relay.quantize.integer_rules import RULES
 from baton._src.passes.relay.quantize.quantized_region import AffineType, NoRule, Region
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Function
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -41,7 +42,7 @@ class FakeQuantizationToInteger(RelayFunctionPass):
     optional_qnn_ops: Sequence[str] | None = None
     """Operators whose optional rules (`register_optional_fake_quantization_to_integer`) are used."""
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
         optional = frozenset(self.optional_qnn_ops or ())
 

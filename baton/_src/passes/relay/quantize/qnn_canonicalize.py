@@ -30,7 +30,7 @@ from baton._src.passes.relay.quantize.canonical_requantize import (
 from baton._src.passes.relay.quantize.requantize_config import settled
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -44,7 +44,7 @@ class CanonicalizeOps(RelayFunctionPass):
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:
         build = _Build()
 
         def rule(old: Any, new: Any) -> Any:

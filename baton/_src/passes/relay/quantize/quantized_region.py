@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.relay.expressions import parts
@@ -163,7 +163,7 @@ class Region:
             raise NoRule
         return found
 
-    def requantized(self, value: Any, found: AffineType, target: AffineType) -> Any:
+    def requantized(self, value: GraphExpr, found: AffineType, target: AffineType) -> Any:
         """Integers of one type as those of another; None where the target varies along an axis."""
         if shape_of(target.scale) != () or shape_of(target.zero_point) != ():
             return None

@@ -12,7 +12,7 @@ import threading
 from types import TracebackType
 from typing import Any, Self
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ops.quant.requantize import COMPUTE_DTYPES, OPEN, RequantizeAttrs
 from baton._src.ops.quant.rescaling import ROUNDINGS
@@ -89,5 +89,5 @@ def settle(program: Any) -> Any:
     return rewrite(program, _settled_requantize)
 
 
-def _settled_requantize(old: Any, new: Any) -> Any:
+def _settled_requantize(old: GraphExpr, new: GraphExpr) -> Any:
     return settled(new) if isinstance(new, Call) and isinstance(new.op, Op) else None

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.lowering.loop_ranges import with_ranges
@@ -119,7 +120,7 @@ def _moves(parts: Any, moving: Collection[tir.Var]) -> bool:
     return any(n in moving for n in post_order(parts) if isinstance(n, tir.Var))
 
 
-def _variables_of(node: Any) -> Sequence[tir.Var]:
+def _variables_of(node: Node) -> Sequence[tir.Var]:
     """The variables that a node defines."""
     match node:
         case st.For(loop_var=var) | st.LetStmt(var=var) | tir.Let(var=var):
@@ -178,7 +179,7 @@ def _become_indices(nodes: Sequence[Any]) -> list[PrimExpr]:
     return found
 
 
-def _gives_integers(node: Any) -> bool:
+def _gives_integers(node: Node) -> bool:
     """Whether this reads integers, or what selects integers, from data."""
     match node:
         case tir.BufferLoad(buffer=buffer):

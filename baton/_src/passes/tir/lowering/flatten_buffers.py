@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.fold import fold
 from baton._src.support.diagnostics import fail
@@ -35,7 +36,7 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
             flat[key] = flat_buffer(buffer.with_fields(elem_offset=None) if moves else buffer)
         return flat[key]
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         match node:
             case tir.BufferLoad(buffer=buffer, indices=indices):
                 return tir.BufferLoad(flattened(buffer), (flat_index(buffer, indices),))

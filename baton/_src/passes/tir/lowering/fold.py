@@ -43,7 +43,7 @@ _COMPARISONS: dict[type, Callable[[int, int], bool]] = {
 _DIVISIONS = (tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod)
 
 
-def fold(node: Any) -> Node | None:
+def fold(node: Node) -> Node | None:
     """The folded form of a node whose children are folded; None if there is nothing to fold."""
     rule = _RULES.get(type(node))
     return None if rule is None else rule(node)
@@ -163,7 +163,7 @@ _RULES: dict[type, Callable[[Any], Node | None]] = {
 """Rules by node class, for speed: nearly all nodes have nothing to fold."""
 
 
-def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
+def substitute_and_fold(root: Node, replacements: Mapping[Any, Any]) -> Any:
     """`root` with variables replaced and everything folded.
 
     A buffer none of whose variables is replaced stays the same object: buffers are known by identity.
@@ -187,7 +187,7 @@ class Template:
     on them are determined once.
     """
 
-    def __init__(self, root: Any, variables: Collection[Any]) -> None:
+    def __init__(self, root: Node, variables: Collection[Any]) -> None:
         self._root = root
         self._above: list[Node] = []
         """Nodes that contain one of the variables, children first; without the variables themselves."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import Range
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order
 from baton._src.tir import expr as tir
@@ -38,7 +39,7 @@ def stores_in_place(statement: st.Stmt, target: tir.Var, source: tir.Var) -> boo
     return all(load in own and _same_element(load, store, source) for load in loads) and _stores_once(statement, target)
 
 
-def _without_buffers(node: Any) -> Any:
+def _without_buffers(node: Node) -> Any:
     return () if isinstance(node, Buffer) else children(node)
 
 

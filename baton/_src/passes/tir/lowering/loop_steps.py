@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.fold import fold, substitute_and_fold
 from baton._src.passes.tir.lowering.widen import CannotVectorize, Widening
@@ -45,7 +46,7 @@ class VectorizeLoop(PrimFuncPass):
         return found
 
 
-def _vectorized(node: Any, enabled: bool) -> Any:
+def _vectorized(node: Node, enabled: bool) -> Any:
     if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
         return fold(node)
     if not enabled or not isinstance(node.extent, tir.IntImm) or node.extent.value < 1:
@@ -104,7 +105,7 @@ def _has_masks(stmt: st.Stmt) -> bool:
     return any(_condition(n).dtype.lanes > 1 for n in post_order(stmt) if _condition(n) is not None)
 
 
-def _condition(node: Any) -> Any:
+def _condition(node: Node) -> Any:
     match node:
         case st.IfThenElse():
             return node.condition
@@ -119,7 +120,7 @@ class ConvertForLoopsToSerial(PrimFuncPass):
     """Parallel loops become serial."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             parallel = isinstance(node, st.For) and node.kind is st.ForKind.PARALLEL
             return node.with_fields(kind=SERIAL) if parallel else None
 
@@ -132,7 +133,7 @@ class InjectVirtualThread(PrimFuncPass):
     """Virtual threads (`vthread`) become iterations of a serial loop."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if isinstance(node, st.AttrStmt) and _is_virtual(launched_axis(node)):
                 return thread_loop(node)
             axis = node.thread_binding if isinstance(node, st.For) else None
@@ -151,7 +152,7 @@ class RewriteUnsafeSelect(PrimFuncPass):
     """`Select` evaluates both values: where one reads memory or calls something, it becomes `if_then_else`."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
+        def rule(node: Node) -> Any:
             if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
                 return None
             if is_stable(node.true_value) and is_stable(node.false_value):

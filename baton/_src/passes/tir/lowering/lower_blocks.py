@@ -15,7 +15,6 @@ reduction begins, `empty_reductions` what begins an empty one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.passes.tir.lowering.flatten_buffers import element_count
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -26,6 +25,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.empty_reductions import EmptyReduction, empty_reductions
 from baton._src.tir.analysis.reductions import begun_ahead, only_block
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.stmt import Stmt
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 
 
@@ -65,7 +65,7 @@ class _Lowering:
             case _:
                 return stmt
 
-    def _chain(self, stmt: Any) -> st.Stmt:
+    def _chain(self, stmt: Stmt) -> st.Stmt:
         """A chain of nested statements with one body each, of any depth."""
         outer = []
         while isinstance(stmt, (st.While, st.LetStmt, st.AttrStmt, st.AssertStmt, st.Allocate, st.DeclBuffer)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.tir.lowering.check_indices import INDEX_WITHIN, check_indices, has_suspects, numbers
@@ -91,5 +92,5 @@ def may_fault(func: PrimFunc) -> bool:
     return leaves or has_suspects(func) or bool(size_tests(func))
 
 
-def _may_leave(node: Any) -> bool:
+def _may_leave(node: Node) -> bool:
     return isinstance(node, tir.Call) and (node.op in (LEAVE_IF_FAULT, INDEX_WITHIN) or is_packed_call(node))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
@@ -36,7 +37,7 @@ def with_private_buffers(body: st.Stmt) -> st.Stmt:
             in_turn.add(loop.loop_var)
     moved = {buffer for buffers in homes.values() for buffer in buffers}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, st.Block) and not moved.isdisjoint(node.alloc_buffers):
             return node.with_fields(alloc_buffers=tuple(b for b in node.alloc_buffers if b not in moved))
         if isinstance(node, st.For) and node.loop_var in homes:

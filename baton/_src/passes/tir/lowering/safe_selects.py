@@ -15,6 +15,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.access_scope import AccessScope
 from baton._src.support.diagnostics import DiagnosticError
@@ -52,7 +53,7 @@ def with_safe_selects(func: PrimFunc) -> PrimFunc:
     found = [a for a in guarded_accesses(func.body, selects_choose=False) if a.node in wanted]
     inside = {a.node for a in found} - {a.node for a in found if not _is_inside(a)}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
             return None
         if _loads(node) <= inside and not _acts(node):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
@@ -27,7 +28,7 @@ def separate_calls(body: st.Stmt) -> st.Stmt:
     acting = _with(order, _acts)
     unstable = acting | _with(order, lambda n: isinstance(n, tir.BufferLoad | tir.Call) and not _is_pure(n))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, st.Stmt) and not acting.isdisjoint(children(node)):
             return run(_copy(node, unstable))
         return None
@@ -36,7 +37,7 @@ def separate_calls(body: st.Stmt) -> st.Stmt:
     return found
 
 
-def _acts(node: Any) -> bool:
+def _acts(node: Node) -> bool:
     """Whether it is a call that may change something."""
     return isinstance(node, tir.Call) and not is_pure_call(node, Effect.READ)
 
@@ -50,7 +51,7 @@ def _with(order: list[Any], holds: Any) -> set[Any]:
     return found
 
 
-def _is_pure(node: Any) -> bool:
+def _is_pure(node: Node) -> bool:
     return isinstance(node, tir.Call) and is_pure_call(node)
 
 
@@ -62,7 +63,7 @@ class _Uses(dict[Any, list[Any]]):
         return copies.pop(0) if copies else default
 
 
-def _copy(node: Any, unstable: set[Any]) -> Task[Any]:
+def _copy(node: Node, unstable: set[Any]) -> Task[Any]:
     """`node` with a new node for each use of an unstable operand, and theirs."""
     uses = _Uses()
     for operand in children(node):

@@ -18,6 +18,7 @@ import math
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.lowering.fold import fold, substitute_and_fold
@@ -36,7 +37,7 @@ MOST_BESIDE = 16
 def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
     """`body` with marked loops vectorised, inner loops first."""
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
             return fold(node)
         try:

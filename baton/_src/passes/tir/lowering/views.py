@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -37,7 +38,7 @@ def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
         shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
         return (*starts[:missing], *shifted)
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is view:
             return tir.BufferLoad(source.buffer, moved(node.indices))
         if isinstance(node, st.BufferStore) and node.buffer is view:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.ir.visitor import Visitor
 from baton._src.passes.tir.lowering.fold import fold
@@ -151,7 +152,7 @@ class _Expressions(Visitor):
         self.owner = owner
         self.lanes = owner.lanes
 
-    def below(self, node: Any) -> Any:
+    def below(self, node: Node) -> Any:
         match node:
             case tir.BufferLoad(indices=indices):
                 return indices
@@ -162,7 +163,7 @@ class _Expressions(Visitor):
             case _:
                 return super().below(node)
 
-    def visit_default(self, node: Any) -> Any:
+    def visit_default(self, node: Node) -> Any:
         return node
 
     def visit_Var(self, var: tir.Var) -> PrimExpr:

@@ -5,9 +5,9 @@ the rules `conv_blocked` and `winograd` begin with.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
@@ -69,7 +69,7 @@ class BlockedConv:
         return tir.BufferLoad(self.data.buffer, tuple(indices))
 
 
-def _is_group(node: Any, block: tir.Var) -> bool:
+def _is_group(node: Node, block: tir.Var) -> bool:
     return isinstance(node, tir.FloorDiv) and node.a is block and isinstance(node.b, tir.IntImm)
 
 
