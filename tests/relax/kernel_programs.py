@@ -23,7 +23,7 @@ from baton._src.relax.nodes import Tuple, TupleGetItem, Var
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import RELAX
-from tests.tir.kernel_expressions import FLOATS, Memory
+from tests.tir.kernel_expressions import FLOATS, OPEN, Memory
 from tests.tir.random_kernels import Kernel, Maker, filled, shaken
 
 MOST_KERNELS = 3
@@ -39,8 +39,8 @@ class KernelProgram:
     module: IRModule = field(default_factory=lambda: IRModule({}))
 
     def inputs(self, shake: int = 0) -> list[np.ndarray]:
-        draws = np.random.default_rng(self.seed)
-        return shaken([filled(m, draws) for m, _ in self.params], shake)
+        draws, n = np.random.default_rng(self.seed), OPEN[self.seed % len(OPEN)]
+        return shaken([filled(m, n, draws) for m, _ in self.params], shake)
 
     def info(self, memory: Memory) -> TensorStructInfo:
         return TensorStructInfo([self.n if d == "n" else int(d) for d in memory.dims], memory.dtype)

@@ -11,8 +11,8 @@ FLOATS = ("float32", "float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = (*FLOATS, *INTEGERS, "int32", "bool")
 SIZES = ("1", "3", "4", "8", "16", "17")
-OPEN = 7
-"""The size that `n` has."""
+OPEN = (7, 1, 2, 33)
+"""The sizes that `n` has, by the seed."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,8 @@ class Memory:
     dtype: str
     dims: tuple[str, ...]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(OPEN if d == "n" else int(d) for d in self.dims)
+    def shape(self, n: int) -> tuple[int, ...]:
+        return tuple(n if d == "n" else int(d) for d in self.dims)
 
 
 @dataclass
@@ -248,10 +247,10 @@ class Expressions:
 
     def slice(self, dtype: str, lanes: int, depth: int) -> str:
         """Neighbours in memory, every second one, a row of numbers, or one value in all lanes."""
-        fitting = [m for m in self.scope.memory if m.dtype == dtype and m.dims[-1] != "n" and m.shape[-1] >= lanes]
+        fitting = [m for m in self.scope.memory if m.dtype == dtype and m.dims[-1] != "n" and int(m.dims[-1]) >= lanes]
         if fitting and self.chance(0.7):
             memory = self.r.choice(fitting)
-            size = memory.shape[-1]
+            size = int(memory.dims[-1])
             stride = 2 if size >= 2 * lanes and self.chance(0.3) else 1
             begin = self.r.randint(0, size - (lanes - 1) * stride - 1)
             if self.chance(0.15):

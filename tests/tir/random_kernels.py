@@ -20,7 +20,7 @@ import numpy as np
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 from baton.script import from_source
-from tests.tir.kernel_expressions import DTYPES, SIZES, Expressions, Memory
+from tests.tir.kernel_expressions import DTYPES, OPEN, SIZES, Expressions, Memory
 
 LOOPS = ("serial", "serial", "parallel", "vectorized", "unroll")
 
@@ -37,14 +37,14 @@ class Kernel:
 
     def arrays(self, shake: int = 0) -> list[np.ndarray]:
         """Fresh arguments; other ones by a few roundings for each `shake`."""
-        draws = np.random.default_rng(self.seed)
-        found = shaken([filled(m, draws) for m in self.inputs], shake)
-        return [*found, *(np.zeros(m.shape, DataType(m.dtype).numpy) for m in self.outputs)]
+        draws, n = np.random.default_rng(self.seed), OPEN[self.seed % len(OPEN)]
+        found = shaken([filled(m, n, draws) for m in self.inputs], shake)
+        return [*found, *(np.zeros(m.shape(n), DataType(m.dtype).numpy) for m in self.outputs)]
 
 
-def filled(memory: Memory, draws: np.random.Generator) -> np.ndarray:
+def filled(memory: Memory, n: int, draws: np.random.Generator) -> np.ndarray:
     """Numbers near zero for the most part; integers of the whole range too."""
-    dtype, shape = DataType(memory.dtype), memory.shape
+    dtype, shape = DataType(memory.dtype), memory.shape(n)
     if dtype.is_bool:
         return draws.integers(0, 2, shape).astype(bool)
     if dtype.is_float:
@@ -257,7 +257,7 @@ class Maker(Expressions):
 
     def wide(self, memory: Memory) -> None:
         """In vectors that the kernel spells out."""
-        size = memory.shape[-1]
+        size = int(memory.dims[-1])
         lanes = self.r.choice([n for n in (2, 4, 8, 16) if n <= size])
         dims = (*memory.dims[:-1], str(size // lanes))
         with self.nest(dims, ("serial", "unroll", "parallel"), list(range(len(dims)))) as (values, test):

@@ -8,7 +8,7 @@ import numpy as np
 
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr
-from tests.relax.networks.network import Net, Unsuited, dims
+from tests.relax.networks.network import Net, Unsuited, dims, features_of
 
 STEP = 1 / 40
 """Between neighbouring quantised values."""
@@ -59,7 +59,7 @@ def quantised_convolution(g: Net, x: Expr) -> Expr:
 
 def quantised_product(g: Net, x: Expr) -> Expr:
     """The same of rows."""
-    features, outputs = dims(x)[2], g.draw.choice([1, 2, 8, 16, 17, 33, 64])
+    features, outputs = features_of(x), g.draw.choice([1, 2, 8, 16, 17, 33, 64])
     y = g.emit("matmul", _rounded(g, x), _weight(g, 1, features, outputs))
     y = g.emit("add", y, g.shift(outputs)) if g.draw.random() < 0.6 else y
     return _rounded(g, y) if g.draw.random() < 0.7 else y
@@ -68,7 +68,7 @@ def quantised_product(g: Net, x: Expr) -> Expr:
 def product_of_bytes(g: Net, x: Expr) -> Expr:
     """Integers times integers, exactly."""
     _, dtype = _kind(g)
-    features, outputs = dims(x)[2], g.draw.choice([1, 2, 8, 16, 17, 33, 64])
+    features, outputs = features_of(x), g.draw.choice([1, 2, 8, 16, 17, 33, 64])
     low = 0 if dtype == "uint8" else -40
     whole = g.emit("clip", g.emit("round", g.emit("multiply", x, g.number(20))), low, 40)
     weight = const(g.rng.integers(-127, 128, (features, outputs)).astype("int8"), "int8")

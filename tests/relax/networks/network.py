@@ -153,6 +153,14 @@ def dims(x: Any) -> list[Any]:
     return [d.value if isinstance(d, IntImm) else d for d in x.struct_info.shape.values]
 
 
+def features_of(x: Any) -> int:
+    """How many numbers a row has: layers over rows have weights for each."""
+    found = dims(x)
+    if len(found) != 3 or not isinstance(found[2], int):
+        raise Unsuited
+    return found[2]
+
+
 def least(size: Any) -> int:
     """How large an image is at least, after a few layers when it is open."""
     return size if isinstance(size, int) else 3

@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr, Tuple
-from tests.relax.networks.network import Net, dims
+from tests.relax.networks.network import Net, dims, features_of
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
@@ -15,7 +15,7 @@ RARE = ("affine", "elu", "hardsigmoid", "leakyrelu", "relu", "scaledtanh", "sigm
 
 def recurrent(g: Net, x: Expr) -> Expr:
     """An LSTM, a GRU or a plain cell."""
-    batch, _, features = dims(x)
+    batch, features = dims(x)[0], features_of(x)
     kind = g.draw.choice(["lstm", "gru", "rnn"])
     gates, hidden = GATES[kind], g.draw.choice([1, 3, 8, 16, 20, 33])
     projected = g.emit("matmul", g.emit("permute_dims", x, axes=[1, 0, 2]), g.weight(features, gates * hidden))

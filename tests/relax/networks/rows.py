@@ -7,7 +7,7 @@ from typing import Any
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr, PrimValue, ShapeExpr, Tuple
 from tests.relax.networks.in_bytes import product_of_bytes, quantised_product
-from tests.relax.networks.network import Net, Unsuited, alike, dims
+from tests.relax.networks.network import Net, alike, dims, features_of
 from tests.relax.networks.recurrences import recurrent
 
 FEATURES = (1, 3, 4, 8, 12, 16, 17, 24, 32, 33, 64, 100)
@@ -23,16 +23,9 @@ def rows(g: Net) -> Expr:
     return g.parameter(batch, g.size("s", g.draw.choice(STEPS), OTHER_STEPS), g.draw.choice(FEATURES))
 
 
-def _features(x: Expr) -> int:
-    found = dims(x)
-    if len(found) != 3 or not isinstance(found[2], int):
-        raise Unsuited
-    return found[2]
-
-
 def linear(g: Net, x: Expr) -> Expr:
     """By a weight that lies either way, with a bias and an activation perhaps."""
-    features, outputs = _features(x), g.draw.choice(OUTPUTS)
+    features, outputs = features_of(x), g.draw.choice(OUTPUTS)
     if g.draw.random() < 0.6:
         y = g.emit("matmul", x, g.weight(features, outputs))
     else:
@@ -44,7 +37,7 @@ def linear(g: Net, x: Expr) -> Expr:
 
 def gated(g: Net, x: Expr) -> Expr:
     """Two products of the same rows, one a factor of the other."""
-    features, outputs = _features(x), g.draw.choice([4, 16, 20, 33])
+    features, outputs = features_of(x), g.draw.choice([4, 16, 20, 33])
     gate = g.emit("nn.silu", g.emit("matmul", x, g.weight(features, outputs)))
     return g.emit("multiply", gate, g.emit("matmul", x, g.weight(features, outputs)))
 
@@ -52,7 +45,7 @@ def gated(g: Net, x: Expr) -> Expr:
 def attention(g: Net, x: Expr) -> Expr:
     """Of a few heads, whose keys may be shared."""
     batch, steps, _ = dims(x)
-    features, heads, width = _features(x), g.draw.choice([1, 2, 3, 4]), g.draw.choice([4, 8, 16, 20])
+    features, heads, width = features_of(x), g.draw.choice([1, 2, 3, 4]), g.draw.choice([4, 8, 16, 20])
     shared = g.draw.choice([k for k in (heads, heads, 1, 2) if heads % k == 0])
 
     def projected(count: int) -> Any:
@@ -75,7 +68,7 @@ def cross_attention(g: Net, x: Expr) -> Expr:
     others, width = g.draw.choice(STEPS), g.draw.choice([4, 8, 20])
     seen = g.parameter(batch, g.draw.choice([1, others]), g.draw.choice([8, 16, 17]))
     seen = seen if dims(seen)[1] == others else g.emit("broadcast_to", seen, ShapeExpr([batch, others, dims(seen)[2]]))
-    heads = [g.emit("matmul", given, g.weight(_features(given), 2 * width)) for given in (x, seen, seen)]
+    heads = [g.emit("matmul", given, g.weight(features_of(given), 2 * width)) for given in (x, seen, seen)]
     lengths = (steps, others, others)
     split = [g.emit("reshape", y, ShapeExpr([batch, n, 2, width])) for y, n in zip(heads, lengths)]
     y = g.emit("nn.attention", *split)
@@ -85,7 +78,7 @@ def cross_attention(g: Net, x: Expr) -> Expr:
 def looked_at(g: Net, x: Expr) -> Expr:
     """Attention written out: rows that look at rows."""
     scores = g.emit("matmul", x, g.emit("permute_dims", x, axes=[0, 2, 1]))
-    scores = g.emit("multiply", scores, g.number(_features(x) ** -0.5))
+    scores = g.emit("multiply", scores, g.number(features_of(x) ** -0.5))
     if g.draw.random() < 0.8:
         return g.emit("matmul", g.emit("nn.softmax", scores, axis=-1), x)
     return g.emit("tanh", g.emit("matmul", scores, x))
@@ -94,7 +87,7 @@ def looked_at(g: Net, x: Expr) -> Expr:
 def batched(g: Net, x: Expr) -> Expr:
     """By another matrix for each of the batch, as a product or as a sum over named axes."""
     batch, steps, _ = dims(x)
-    features, outputs = _features(x), g.draw.choice(OUTPUTS)
+    features, outputs = features_of(x), g.draw.choice(OUTPUTS)
     span = 1.7 / features**0.5
     y = g.parameter(g.draw.choice([batch, 1]), features, outputs, span=span)
     kind = g.draw.choice(["matmul", "turned", "einsum"])
@@ -111,7 +104,7 @@ def batched(g: Net, x: Expr) -> Expr:
 
 def picked(g: Net, x: Expr) -> Expr:
     """The greatest of each row: which it is, and some of them."""
-    features = _features(x)
+    features = features_of(x)
     kind = g.draw.choice(["one_hot", "topk", "gather", "scatter"])
     if kind == "topk":
         return g.emit("topk", x, k=g.draw.randint(1, features), axis=-1, ret_type="values")
@@ -131,7 +124,7 @@ def softmax(g: Net, x: Expr) -> Expr:
 
 def norm(g: Net, x: Expr) -> Expr:
     """Of each row, or of groups of features."""
-    features = _features(x)
+    features = features_of(x)
     kind = g.draw.choice(["layer", "rms", "group"])
     if kind == "layer":
         return g.emit("nn.layer_norm", x, g.scale(features), g.shift(features), axes=[-1])
@@ -152,7 +145,7 @@ def activated(g: Net, x: Expr) -> Expr:
 
 def chain(g: Net, x: Expr) -> Expr:
     """Many elementwise operators, one behind the other."""
-    operands = [x, g.shift(_features(x)), g.number(0.7)]
+    operands = [x, g.shift(features_of(x)), g.number(0.7)]
     y = x
     for _ in range(g.draw.randint(2, 20)):
         y = g.emit(g.draw.choice(["add", "multiply", "maximum", "subtract"]), y, g.draw.choice(operands))
@@ -178,13 +171,13 @@ def scanned(g: Net, x: Expr) -> Expr:
 def turned(g: Net, x: Expr) -> Expr:
     """Axes in another order, the features being known in number."""
     y = g.emit("permute_dims", x, axes=g.draw.choice([[0, 2, 1], [1, 0, 2], [2, 1, 0], [2, 0, 1]]))
-    _features(y)
+    features_of(y)
     return g.emit("nn.relu", y) if g.draw.random() < 0.5 else y
 
 
 def moved(g: Net, x: Expr) -> Expr:
     """Features in another order, fewer or more of them."""
-    features = _features(x)
+    features = features_of(x)
     kind = g.draw.choice(["slice", "take", "tile", "repeat", "flip", "concat"])
     if kind == "slice":
         first = g.draw.randrange(features)
