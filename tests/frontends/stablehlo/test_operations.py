@@ -250,6 +250,7 @@ def test_convolutions() -> None:
         ("collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1", "1, 1", np.array([[2, 3], [0, 1]], "int32"), X[[3, 1], [2, 0]]),
         ("offset_dims = [0, 1], start_index_map = [0, 1]", "2, 2", np.array([3, 0], "int32"), X[2:4, :2]),
         ("offset_dims = [1], start_index_map = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], index_vector_dim = 1", "1, 1", np.array([[2], [0], [1], [1]], "int32"), X[np.arange(4), [2, 0, 1, 1]][:, None]),
+        ("offset_dims = [1, 2], start_index_map = [0], index_vector_dim = 1", "2, 2", np.array([[1], [9]], "int32"), np.stack([X[1:3, :2], X[2:4, :2]])),
     ],
 )  # fmt: skip
 def test_gathering(numbers: str, sizes: str, indices: np.ndarray, wanted: np.ndarray) -> None:
@@ -274,6 +275,23 @@ def test_scattering(op: str) -> None:
     wanted = X.copy()
     wanted[[2, 0]] = rows[[0, 3]] + (X[[2, 0]] if op == "add" else 0)
     check(function(body, [X, places, rows], X), [X, places, rows], wanted)
+
+
+def test_windows_that_are_written() -> None:
+    """A window that does not lie within the tensor is left out as a whole; a narrow one begins at the first element."""
+    places, windows = np.array([[1], [3]], "int32"), RNG.normal(size=(2, 2, 2)).astype("float32")
+    body = f"""%r = "stablehlo.scatter"(%a, %b, %c) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      stablehlo.return %y : tensor<f32>
+    }}) : ({type_of(X)}, {type_of(places)}, {type_of(windows)}) -> {type_of(X)}"""
+    wanted = X.copy()
+    wanted[1:3, :2] = windows[0]
+    check(function(body, [X, places, windows], X), [X, places, windows], wanted)
+
+
+def test_angles_of_zeros() -> None:
+    y, x = np.array([0.0, -0.0, 0.0, -0.0], "float32"), np.array([-1, -1, 1, 1], "float32")
+    check(function(f"%r = stablehlo.atan2 %a, %b : {type_of(x)}", [y, x], x), [y, x], np.arctan2(y, x))
 
 
 def test_slices_at_places() -> None:

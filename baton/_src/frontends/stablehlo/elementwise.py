@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from baton._src.frontends.graph_builder import near_zero
+from baton._src.frontends.graph_builder import angles, near_zero
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.stablehlo.literals import dense
@@ -158,15 +157,8 @@ def _erfc(g: GraphBuilder, x: Value) -> Value:
 
 
 def _atan2(node: Node) -> Value:
-    """The angle of a point, from that of its ratio."""
-    g, (y, x) = node.graph, node.operands
-    left, below = g.call("less", x, g.scalar(0, x)), g.call("less", y, g.scalar(0, y))
-    on_axis = g.call("equal", x, g.scalar(0, x))
-    angle = g.call("atan", g.call("divide", y, g.call("where", on_axis, g.scalar(1, x), x)))
-    turn = g.call("where", below, g.scalar(-math.pi, x), g.scalar(math.pi, x))
-    turned = g.call("where", left, g.call("add", angle, turn), angle)
-    upright = g.call("multiply", g.call("sign", y), g.scalar(math.pi / 2, x))
-    return g.call("where", on_axis, upright, turned)
+    y, x = node.operands
+    return angles.atan2(node.graph, y, x)
 
 
 _UNARY = {

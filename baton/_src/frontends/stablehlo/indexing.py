@@ -39,16 +39,14 @@ def dynamic_update_slice(node: Node) -> Value:
     moving = [k for k in range(x.rank) if shape[k] != sizes[k]]
     if not moving:
         return part
-    rest = [k for k in range(x.rank) if k not in moving]
-    grid = [sizes[k] for k in moving]
-    columns = []
-    for k, axis in enumerate(moving):
-        row = _places(node, x, starts[axis], axis, sizes[axis])
-        row = g.reshape(row, [s if j == k else 1 for j, s in enumerate(grid)])
-        columns.append(g.reshape(g.broadcast_to(row, grid), (*grid, 1)))
-    indices = columns[0] if len(columns) == 1 else g.call("concat", tuple(columns), axis=len(grid))
-    order = [*moving, *rest]
-    found = g.call("scatter_nd", g.transpose(x, order), indices, g.transpose(part, order), reduction="update")
+    order = [*moving, *(k for k in range(x.rank) if k not in moving)]
+    start = g.call("concat", tuple(g.cast(g.reshape(starts[k], (1,)), "int64") for k in moving), axis=0)
+    last = g.dims([shape[k] - sizes[k] for k in moving])
+    inside = g.call("minimum", g.call("maximum", start, g.constant(0, "int64")), last)
+    moved = [k for k in order if k not in moving or sizes[k] != 1]
+    given = g.reshape(g.transpose(part, order), [sizes[k] for k in moved])
+    places = _windows(node, inside, [sizes[k] for k in moving])
+    found = g.call("scatter_nd", g.transpose(x, order), places, given, reduction="update")
     return g.transpose(found, [order.index(k) for k in range(x.rank)])
 
 
@@ -69,27 +67,53 @@ def _index_columns(node: Node, indices: Value, numbers: Mapping[str, Any]) -> Va
     return g.call("concat", (*columns, indices), axis=len(shape)) if columns else indices
 
 
+def _windows(node: Node, starts: Value, sizes: Sequence[Dim]) -> Value:
+    """(places..., sizes but those that are 1..., axes): the indices of all elements of windows that begin at `starts`
+    (places..., axes).
+    """
+    g, wide = node.graph, [k for k, size in enumerate(sizes) if size != 1]
+    if not wide:
+        return starts
+    grid, columns = [sizes[k] for k in wide], []
+    for k, size in enumerate(sizes):
+        count = g.call("arange", start=0, stop=size, step=1, dtype="int64")
+        row = g.reshape(count, [size if j == k else 1 for j in wide])
+        columns.append(g.reshape(g.broadcast_to(row, grid), (*grid, 1)))
+    places = node.shape(starts)[:-1]
+    offsets = columns[0] if len(columns) == 1 else g.call("concat", tuple(columns), axis=len(grid))
+    return g.call("add", g.reshape(starts, (*places, *(1 for _ in wide), len(sizes))), offsets)
+
+
 def gather(node: Node) -> Value:
-    """Slices of `x` at many places, which are moved into it. Along indexed axes they hold one element each."""
-    x, indices = node.operands[:2]
+    """Slices of `x` at many places, which are moved so that they lie within it."""
+    g, (x, indices) = node.graph, node.operands[:2]
     numbers, sizes = node.attr("dimension_numbers"), _slice_sizes(node)
-    batch, axes = numbers.get("operand_batching_dims", []), numbers.get("start_index_map", [])
-    indexed, without = [*batch, *axes], [*batch, *numbers.get("collapsed_slice_dims", [])]
-    wide = [k for k in axes if sizes[k] != 1]
-    if len(wide) == len(axes) and indices.rank == 1 and not batch:
-        return _one_slice(node, x, indices, axes, sizes, without)
-    if wide:
-        node.fail("slices of several elements at many places are not supported")
+    batch = numbers.get("operand_batching_dims", [])
+    indexed = [*batch, *numbers.get("start_index_map", [])]
     rest = [k for k in range(x.rank) if k not in indexed]
     for k in rest:
         if sizes[k] != node.shape(x)[k]:
             x = cut(node, x, k, 0, sizes[k])
-    found, count = _at_places(node, x, _index_columns(node, indices, numbers), indexed, rest)
+    starts = _index_columns(node, indices, numbers)
+    last = g.dims([node.shape(x)[k] - sizes[k] for k in indexed])
+    inside = g.call("minimum", g.call("maximum", starts, g.constant(0, "int64")), last)
+    found = _read(node, g.transpose(x, [*indexed, *rest]), _windows(node, inside, [sizes[k] for k in indexed]))
+    without = [*batch, *numbers.get("collapsed_slice_dims", [])]
     kept = [k for k in range(x.rank) if k not in without]
-    single = [k for k in kept if k in indexed]  # of one element, behind the others
-    found = node.graph.reshape(found, (*node.shape(found), *(1 for _ in single)))
-    order = [*range(count), *(count + [*rest, *single].index(k) for k in kept)]
-    return _offsets_in_place(node, node.graph.transpose(found, order), numbers.get("offset_dims", []), count)
+    made = [k for k in indexed if sizes[k] != 1] + rest
+    single = [k for k in kept if k not in made]  # of one element, behind the others
+    found = g.reshape(found, (*node.shape(found), *(1 for _ in single)))
+    count = starts.rank - 1
+    order = [*range(count), *(count + [*made, *single].index(k) for k in kept)]
+    return _offsets_in_place(node, g.transpose(found, order), numbers.get("offset_dims", []), count)
+
+
+def _read(node: Node, x: Value, indices: Value) -> Value:
+    """`x[i, j, ...]` for (i, j, ...) along the last axis of the indices."""
+    *places, count = node.shape(indices)
+    if count != 1:
+        return node.graph.call("gather_nd", x, indices)
+    return node.graph.call("take", x, node.graph.reshape(indices, places), axis=0)
 
 
 def _slice_sizes(node: Node) -> list[Dim]:
@@ -101,61 +125,63 @@ def _slice_sizes(node: Node) -> list[Dim]:
     return [as_int(size) for size in told.reshape(-1)]
 
 
-def _at_places(node: Node, x: Value, places: Value, indexed: Sequence[int], rest: Sequence[int]) -> tuple[Value, int]:
-    """(places..., rest...) of `x` at indices of its axes `indexed`; the number of the axes of places."""
-    g, shape = node.graph, node.shape(x)
-    last = g.dims([shape[k] - 1 for k in indexed])
-    inside = g.call("minimum", g.call("maximum", places, g.constant(0, "int64")), last)
-    moved = g.transpose(x, [*indexed, *rest])
-    if len(indexed) > 1:
-        return g.call("gather_nd", moved, inside), inside.rank - 1
-    return g.call("take", moved, g.reshape(inside, node.shape(inside)[:-1]), axis=0), inside.rank - 1
-
-
 def _offsets_in_place(node: Node, x: Value, offsets: Sequence[int], count: int) -> Value:
     """(places..., slice...) with the axes of slices at `offsets`."""
     places, parts = iter(range(count)), iter(range(count, x.rank))
     return node.graph.transpose(x, [next(parts) if k in offsets else next(places) for k in range(x.rank)])
 
 
-def _one_slice(
-    node: Node, x: Value, indices: Value, axes: Sequence[int], sizes: Sequence[Dim], without: Sequence[int]
-) -> Value:
-    """A slice at one place, which is moved so that it lies within the tensor."""
-    for number, axis in enumerate(axes):
-        start = node.graph.reshape(cut(node, indices, 0, number, number + 1), ())
-        if node.shape(x)[axis] != sizes[axis]:
-            x = node.graph.call("take", x, _places(node, x, start, axis, sizes[axis]), axis=axis)
-    return node.graph.reshape(x, [size for k, size in enumerate(sizes) if k not in without])
-
-
 def scatter(node: Node) -> Value:
-    """`x` changed at many places; what lies outside of it is left out: it is written behind the tensor."""
+    """`x` changed at many places; what does not lie within it is left out: it is written behind the tensor."""
     g, (x, indices, updates) = node.graph, node.operands[:3]
     numbers, shape = node.attr("scatter_dimension_numbers"), node.shape(x)
-    batch = numbers.get("input_batching_dims", [])
-    indexed = [*batch, *numbers.get("scatter_dims_to_operand_dims", [])]
-    windows, rest = numbers.get("update_window_dims", []), [k for k in range(x.rank) if k not in indexed]
-    are_whole = [node.shape(updates)[k] for k in windows] == [shape[k] for k in rest]
-    if len(node.operands) != 3 or not are_whole or {*indexed} != {*batch, *numbers.get("inserted_window_dims", [])}:
-        node.fail("only whole slices, or single elements, are written")
-    order = [*indexed, *rest]
-    widths = [w for k in range(x.rank) for w in (0, int(k < len(indexed)))]
+    if len(node.operands) != 3:
+        node.fail("several tensors are changed together")
+    batch, windows = numbers.get("input_batching_dims", []), numbers.get("update_window_dims", [])
+    without = [*batch, *numbers.get("inserted_window_dims", [])]
+    sizes: list[Dim] = [1] * x.rank
+    for k, axis in zip((k for k in range(x.rank) if k not in without), windows, strict=True):
+        sizes[k] = node.shape(updates)[axis]
+    told = [*batch, *numbers.get("scatter_dims_to_operand_dims", [])]
+    partly = [k for k in range(x.rank) if k not in told and sizes[k] != shape[k]]  # from the first element on
+    indexed = [*told, *partly]
+    starts = _index_columns(node, indices, numbers)
+    if partly:
+        zeros = g.broadcast_to(g.constant(0, "int64"), (*node.shape(starts)[:-1], len(partly)))
+        starts = g.call("concat", (starts, zeros), axis=starts.rank - 1)
+    places = _within_or_behind(node, starts, [shape[k] for k in indexed], [sizes[k] for k in indexed])
+    rest = [k for k in range(x.rank) if k not in indexed]
+    kept = [k for k in range(x.rank) if k not in without]
+    ones = [k for k in kept if k in indexed and sizes[k] == 1]
+    made = [k for k in indexed if sizes[k] != 1] + rest
+    moved = g.transpose(
+        updates,
+        [*(k for k in range(updates.rank) if k not in windows), *(windows[kept.index(k)] for k in [*made, *ones])],
+    )
+    moved = g.reshape(moved, node.shape(moved)[: updates.rank - len(ones)])
+    return _with_written(node, x, [*indexed, *rest], len(indexed), places, moved)
+
+
+def _with_written(node: Node, x: Value, order: Sequence[int], count: int, places: Value, updates: Value) -> Value:
+    """`x` with elements written along the first `count` axes of `order`, behind whose end is what is left out."""
+    g, shape = node.graph, node.shape(x)
+    widths = [w for k in range(x.rank) for w in (0, int(k < count))]
     wide = g.call("nn.pad", g.transpose(x, order), pad_width=tuple(widths), pad_value=0.0, pad_mode="constant")
-    places = _within_or_behind(node, _index_columns(node, indices, numbers), [shape[k] for k in indexed])
-    moved = g.transpose(updates, [*(k for k in range(updates.rank) if k not in windows), *windows])
-    found = g.call("scatter_nd", wide, places, moved, reduction=_written(node))
-    for k in range(len(indexed)):
+    found = g.call("scatter_nd", wide, places, updates, reduction=_written(node))
+    for k in range(count):
         found = cut(node, found, k, 0, shape[order[k]])
     return g.transpose(found, [order.index(k) for k in range(x.rank)])
 
 
-def _within_or_behind(node: Node, places: Value, sizes: Sequence[Dim]) -> Value:
-    """(places..., axes) of indices; those outside of the tensor become the place behind its end along every axis."""
-    g, ends = node.graph, node.graph.dims(sizes)
-    low, high = g.call("greater_equal", places, g.constant(0, "int64")), g.call("less", places, ends)
-    inside = g.call("all", g.call("logical_and", low, high), axis=(places.rank - 1,), keepdims=True)
-    return g.call("where", inside, places, ends)
+def _within_or_behind(node: Node, starts: Value, shape: Sequence[Dim], sizes: Sequence[Dim]) -> Value:
+    """The indices of windows; of those that do not lie within the tensor, the place behind its end along every axis."""
+    g = node.graph
+    last = g.dims([whole - size for whole, size in zip(shape, sizes, strict=True)])
+    low, high = g.call("greater_equal", starts, g.constant(0, "int64")), g.call("less_equal", starts, last)
+    inside = g.call("all", g.call("logical_and", low, high), axis=(starts.rank - 1,), keepdims=True)
+    wide = sum(size != 1 for size in sizes)
+    inside = g.reshape(inside, (*node.shape(inside)[:-1], *[1] * wide, 1))
+    return g.call("where", inside, _windows(node, starts, sizes), g.dims(shape))
 
 
 def _written(node: Node) -> str:

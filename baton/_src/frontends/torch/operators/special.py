@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from baton._src.frontends.graph_builder import near_zero
+from baton._src.frontends.graph_builder import angles, near_zero
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 
@@ -20,22 +20,11 @@ def sign(node: AtenNode, x: Value) -> Value:
     return g.call("where", g.call("isnan", x), g.scalar(0, x), found) if x.dtype.is_float else found
 
 
-def is_negative(node: AtenNode, x: Value) -> Value:
-    """Whether numbers are below zero, or zeros that come from there."""
-    g = node.graph
-    below = g.call("less", x, g.scalar(0, x))
-    if not x.dtype.is_float:
-        return below
-    zero = g.call("equal", x, g.scalar(0, x))
-    turned = g.call("less", g.call("divide", g.scalar(1, x), x), g.scalar(0, x))
-    return g.call("logical_or", below, g.call("logical_and", zero, turned))
-
-
 def copysign(node: AtenNode, x: Operand, y: Operand) -> Value:
     """The size of one, the sign of the other."""
     g, dtype = node.graph, node.dtype
     size = g.call("abs", node.tensor(x, dtype))
-    return g.call("where", is_negative(node, node.tensor(y, dtype)), g.call("negative", size), size)
+    return g.call("where", angles.is_negative(g, node.tensor(y, dtype)), g.call("negative", size), size)
 
 
 def expm1(node: AtenNode, x: Value) -> Value:
@@ -47,20 +36,7 @@ def log1p(node: AtenNode, x: Value) -> Value:
 
 
 def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:
-    """The angle of (x, y): that of (larger, smaller) side by side, mirrored into its octant. Zeros have signs."""
-    g, dtype = node.graph, node.dtype
-    a, b = (node.tensor(o, dtype) for o in (y, x))
-    high, wide = (g.call("abs", v) for v in (a, b))
-    steep = g.call("greater", high, wide)
-    large, small = g.call("maximum", high, wide), g.call("minimum", high, wide)
-    one = g.scalar(1, a)
-    same = g.call("equal", large, small)  # zero by zero and infinity by infinity, too
-    ratio = g.call("where", same, one, g.call("divide", small, large))
-    nothing = g.call("equal", large, g.scalar(0, a))
-    angle = g.call("atan", g.call("where", nothing, g.scalar(0, a), ratio))
-    angle = g.call("where", steep, g.call("subtract", g.scalar(math.pi / 2, a), angle), angle)
-    angle = g.call("where", is_negative(node, b), g.call("subtract", g.scalar(math.pi, a), angle), angle)
-    return g.call("where", is_negative(node, a), g.call("negative", angle), angle)
+    return angles.atan2(node.graph, *(node.tensor(o, node.dtype) for o in (y, x)))
 
 
 def nan_to_num(node: AtenNode, x: Value, nan: float | None, high: float | None, low: float | None) -> Value:
@@ -79,7 +55,7 @@ def nan_to_num(node: AtenNode, x: Value, nan: float | None, high: float | None, 
 
 def signbit(node: AtenNode, x: Value) -> Value:
     g = node.graph
-    return g.broadcast_to(g.constant(False), node.sizes(x)) if x.dtype.is_bool else is_negative(node, x)
+    return g.broadcast_to(g.constant(False), node.sizes(x)) if x.dtype.is_bool else angles.is_negative(g, x)
 
 
 def hypotenuse(node: AtenNode, x: Value, y: Value) -> Value:
