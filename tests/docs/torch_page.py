@@ -86,7 +86,8 @@ with torch.inference_mode():
   `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Recurrent layers of
   eager mode are refused; where PyTorch's engines differ (transposed convolutions), results are those of fbgemm.
 - Random numbers are PyTorch's own. Through `torch.compile` they are drawn before each call, so `torch.manual_seed` has
-  the same effect as without compiling. Exported programs that draw random numbers are refused: functions have no state.
+  the same effect as without compiling, also where chances are computed (`multinomial`, `bernoulli`, `normal`; not
+  `poisson`, `binomial` and gammas). Exported programs that draw random numbers are refused: functions have no state.
 - Results that are None are left out. For equal elements `topk` gives other indices than PyTorch, which promises no
   order. Where gradients are off, PyTorch sets padded positions of its transformers to zero; exported programs do not.
 - Sizes stay open in arithmetic, too: quotients, roots and products with floats are computed in the program, and a

@@ -237,6 +237,36 @@ def test_random_numbers_are_those_of_the_seed(make: Callable[[], nn.Module], inp
     torch.testing.assert_close(run(compiled, inputs[0], False), run(module, inputs[0], False), rtol=1e-3, atol=1e-4)
 
 
+CHANCES = torch.rand(20, 6, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("chances", [CHANCES, CHANCES[0], CHANCES.double(), CHANCES.half()])
+def test_draws_that_depend_on_elements_are_those_of_the_seed(chances: Any) -> None:
+    """`multinomial` and `normal` were refused, and float64's `bernoulli` drew other numbers than PyTorch: nothing told,
+    and all that was drawn after it differed, too."""
+
+    def draw(p: Any) -> Any:
+        shares = p.softmax(-1)
+        places = [torch.multinomial(shares, n, replacement=r) for n, r in ((1, False), (3, False), (9, True))]
+        numbers = torch.normal(p, 0.5), torch.normal(1.0, p), torch.normal(p, shares)
+        return *places, *numbers, torch.bernoulli(shares), torch.bernoulli(p.mT) if p.dim() > 1 else p, torch.rand(2)
+
+    torch._dynamo.reset()
+    found = []
+    for used in (draw, torch.compile(draw, backend="baton")):
+        torch.manual_seed(5)
+        found.append(used(chances))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_chances_that_are_none() -> None:
+    """As PyTorch checks them."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda p: torch.multinomial(p - 1, 2), backend="baton")
+    with pytest.raises(Exception, match="probabilities must be"):
+        compiled(CHANCES)
+
+
 @pytest.mark.parametrize(
     "make",
     [

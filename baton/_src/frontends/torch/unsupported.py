@@ -10,7 +10,8 @@ from baton._src.support.diagnostics import Diagnostic
 _DRAWING = {
     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
     "normal", "normal_functional", "uniform", "exponential", "poisson", "geometric", "cauchy", "log_normal", "random",
-    "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional",
+    "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional", "binomial", "_standard_gamma",
+    "_sample_dirichlet",
 }  # fmt: skip
 """Operators that use PyTorch's random generator, which has state."""
 
@@ -25,7 +26,7 @@ def unsupported(name: str, sources: Sequence[str], known: Iterable[str]) -> Diag
             f"{name} draws random numbers (used {len(sources)}x: {listed}); a compiled function has no seed",
             help="draw them before and pass them as an input, or use torch.compile(model, backend='baton'), where "
             "PyTorch draws what depends on sizes alone, so that torch.manual_seed decides: what depends on computed "
-            "elements (torch.poisson, torch.multinomial) belongs in a function under torch.compiler.disable",
+            "elements (torch.poisson, torch.binomial) belongs in a function under torch.compiler.disable",
         )
     return Diagnostic(
         "torch-unsupported-op",

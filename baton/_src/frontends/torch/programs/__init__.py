@@ -4,5 +4,6 @@
 `script_*` files are its parts: functions, loops, branches, quantised and nested values). `program` removes side effects
 from exported programs, and takes apart what has no converter: `decompositions` lists how. They are by subject in the
 other files, in terms of PyTorch: `whole_layers`, `whole_operators`, `gradients`, `functions` and `series` of
-mathematics, regions of images, windows of signals, `quantized` models, functions of the user's.
+mathematics, regions of images, windows of signals, `draws` of random numbers, `quantized` models, functions of the
+user's.
 """

@@ -28,6 +28,7 @@ from baton._src.frontends.torch.programs.bessel import (
     spherical_bessel,
 )
 from baton._src.frontends.torch.programs.deformable import deformable_convolution
+from baton._src.frontends.torch.programs.draws import DRAWS
 from baton._src.frontends.torch.programs.fractional_pools import fractional_pool, fractional_pool_backward
 from baton._src.frontends.torch.programs.functions import (
     digamma,
@@ -239,5 +240,6 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.linalg_pinv.atol_rtol_tensor": pseudo_inverse,
     "aten._int_mm.default": whole_product,
     **WINDOWS,
+    **DRAWS,
 }
 """Operators that PyTorch does not decompose."""
