@@ -31,8 +31,8 @@ def batch_of(x: AnyArray, inner: int) -> AnyArray:
 def reported(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
     """The numbers of all matrices; an error if one failed and `wanted_by` is given."""
     failed = np.argwhere(info)
-    if wanted_by and failed.size:
-        at = tuple(int(i) for i in failed[0]) if info.ndim else ()
+    if wanted_by and len(failed):
+        at = tuple(int(i) for i in failed[0])
         place = f"matrix {', '.join(map(str, at))} of the batch: " if at else ""
         raise fail("matrix-failed", f"{wanted_by}: {place}{reason.format(int(info[at]))}")
     return NDArray(info)
