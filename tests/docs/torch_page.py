@@ -86,8 +86,8 @@ with torch.inference_mode():
   `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Recurrent layers of
   eager mode are refused; where PyTorch's engines differ (transposed convolutions), results are those of fbgemm.
 - Random numbers are PyTorch's own. Through `torch.compile` they are drawn before each call, so `torch.manual_seed` has
-  the same effect as without compiling, also where chances are computed (`multinomial`, `bernoulli`, `normal`; not
-  `poisson`, `binomial` and gammas). Exported programs that draw random numbers are refused: functions have no state.
+  the same effect as without compiling, also where chances are computed (`multinomial`, `bernoulli`, `normal`). Exported
+  programs that draw random numbers are refused: functions have no state.
 - Results that are None are left out. For equal elements `topk` gives other indices than PyTorch, which promises no
   order. Where gradients are off, PyTorch sets padded positions of its transformers to zero; exported programs do not.
 - Sizes stay open in arithmetic, too: quotients, roots and products with floats are computed in the program, and a
@@ -115,9 +115,10 @@ with torch.inference_mode():
   order of the inputs. Numbers among results are tensors of rank 0: int64, float64 or bool.
 - torchvision's `nms`, `roi_align`, `roi_pool`, `ps_roi_align` and `deform_conv2d` are imported, and so are the grouped
   products (`torch._grouped_mm`) of mixtures of experts.
-- An operator of your own (`torch.library`) is refused by name until
-  `exported.run_decompositions({torch.ops.mine.op.default: function})` defines it by PyTorch's operators; `from_fx` and
-  `from_pytorch` take converters (`custom_convert_map`).
+- What has no converter (operators of your own, made by `torch.library`; `torch.poisson`; prints) PyTorch runs itself
+  through `torch.compile`, with a warning; what stands between is compiled. In exported programs it is refused by name:
+  `exported.run_decompositions({torch.ops.mine.op.default: function})` defines an operator by PyTorch's own; `from_fx`
+  and `from_pytorch` take converters (`custom_convert_map`).
 - Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, nested tensors through
   `torch.compile`, `lstsq`, integer inputs of exported programs that stay open.
 """

@@ -28,6 +28,7 @@ _DRAWING = {
 _STATE = "baton.rng_state"
 """What the annotation of a node is called that names the input whose state of the generator it draws from."""
 _DROPOUT = "aten.native_dropout.default"
+_WITH_STATES = tuple(f"torch.ops.higher_order.run_{how}_rng_state" for how in ("and_save", "with"))
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def take_out_draws(module: Any) -> list[Draw]:
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
     for node in [n for n in graph.nodes if n.op == "call_function"]:
         name = name_of(node.target)
-        if name not in _DRAWING and not (name == _DROPOUT and node.args[2] and 0 < node.args[1] < 1):
+        if not _draws(node):
             continue
         place = next(n for n in graph.nodes if n.op != "placeholder")
         with graph.inserting_before(place):
@@ -60,6 +61,21 @@ def take_out_draws(module: Any) -> list[Draw]:
         draws.append(replace(draw, state=node.meta.get(_STATE)))
         graph.erase_node(node)
     return draws
+
+
+def _draws(node: Any) -> bool:
+    name = name_of(node.target)
+    return name in _DRAWING or (name == _DROPOUT and bool(node.args[2]) and 0 < node.args[1] < 1)
+
+
+def is_drawn_before(node: Any) -> bool:
+    """Whether a call of the graph becomes an input."""
+    return _draws(node) or (name_of(node.target) in _WITH_STATES and name_of(_drawing(node)) in _DRAWING | {_DROPOUT})
+
+
+def _drawing(node: Any) -> Any:
+    """The operator that a call saves, or sets, the state of the generator for."""
+    return next(a for a in node.args if not isinstance(a, torch_library().fx.Node))
 
 
 def _unwrap_states(graph: Any) -> None:

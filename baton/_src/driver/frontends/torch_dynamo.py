@@ -15,6 +15,7 @@ from typing import Any
 
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.frontends.torch_graph import CompiledGraph
+from baton._src.driver.frontends.torch_pieces import Pieces, pieces_of
 from baton._src.driver.wiring import wire
 from baton._src.frontends.torch.complex.decompositions import has_complex
 from baton._src.frontends.torch.library import torch_library
@@ -71,10 +72,15 @@ def _backend(
     plain = {name: value for name, value in options.items() if name != "freeze"}
     weights = weights_of(graph_module, example_inputs) if options.get("freeze") else []
 
+    def compiled(graph: Any) -> CompiledGraph:
+        return CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights)
+
     def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
         write_out_attention(graph, lambda: table)
         with fake.unset_fake_temporarily():  # constants of the graph are real
-            return aot.make_boxed_func(CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights))
+            pieces = pieces_of(graph)
+            whole = all(p.compiled for p in pieces)
+            return aot.make_boxed_func(compiled(graph) if whole else Pieces(graph, pieces, compiled))
 
     table = dict(decompositions(CONVERTERS, has_complex(graph_module)))
     attention = torch_library().nn.attention  # PyTorch's own kernels of attention have gradients that are kernels, too

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,9 @@ from baton._src.values.tensor import AnyArray
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format"}
 """Keywords about memory placement and layout, which the compiler decides."""
+
+_WRITER = "torch.ops.higher_order.auto_functionalized"
+"""What PyTorch wraps around an operator of the user's that writes into its inputs."""
 
 
 class Importer:
@@ -271,14 +274,21 @@ class Importer:
             raise InternalError(f"{call.title} gives {value.info}, where PyTorch has {expected.dtype} {shape}")
 
     def _check_supported(self) -> None:
-        missing: dict[str, list[str]] = {}
-        known = (self.converters, SIZES, IGNORED, PAIRED)
+        missing: dict[tuple[str, bool], list[str]] = {}
         for node in self.program.calls:
             name = name_of(node.target)
-            if not any(name in table for table in known):
-                missing.setdefault(name, []).append(source_of(node) or node.name)
+            if not is_supported(name, self.converters):
+                writes = name.startswith(_WRITER)
+                told = str(node.args[0]) if writes else name
+                missing.setdefault((told, writes), []).append(source_of(node) or node.name)
         if missing:
-            raise UnsupportedOperatorError([unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
+            found = sorted(missing.items())
+            raise UnsupportedOperatorError([unsupported(n, s, self.converters, w) for (n, w), s in found])
+
+
+def is_supported(name: str, converters: Collection[str] = CONVERTERS) -> bool:
+    """Whether calls of an operator are imported, of tensors that are real or complex."""
+    return any(name in table for table in (converters, SIZES, IGNORED, PAIRED))
 
 
 def _is_known(own: Any, expected: Any) -> bool:

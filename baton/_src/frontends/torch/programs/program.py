@@ -163,16 +163,25 @@ def take_in_checks(graph: Any) -> None:
     """Let operators check themselves what PyTorch checks behind them: `linalg.inv` is `linalg_inv_ex` and a look at the
     numbers that tell which matrices have no inverse, kept in order by tokens in some programs."""
     for node in [n for n in graph.nodes if n.op == "call_function"]:
-        effect = name_of(node.target).endswith(".with_effects")
-        checker, *rest = node.args[1:] if effect else (node.target, *node.args)
-        if str(checker) != _CHECK or all(a.name != "check_errors" for a in rest[0].args[0].target._schema.arguments):
+        operator = checked_by(node)
+        if operator is None:
             continue
-        operator = rest[0].args[0]
         operator.kwargs = {**operator.kwargs, "check_errors": True}
-        for token in list(node.users):
-            token.replace_all_uses_with(node.args[0])
-            graph.erase_node(token)
+        if name_of(node.target).endswith(".with_effects"):
+            for token in list(node.users):
+                token.replace_all_uses_with(node.args[0])
+                graph.erase_node(token)
         graph.erase_node(node)
+
+
+def checked_by(node: Any) -> Any:
+    """The call of an operator that checks itself what this call checks; None if there is none."""
+    effect = name_of(node.target).endswith(".with_effects")
+    checker, *rest = node.args[1:] if effect else (node.target, *node.args)
+    if str(checker) != _CHECK:
+        return None
+    operator = rest[0].args[0]
+    return operator if any(a.name == "check_errors" for a in operator.target._schema.arguments) else None
 
 
 def _forget_offsets(graph: Any) -> None:
