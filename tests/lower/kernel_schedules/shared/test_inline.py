@@ -79,3 +79,17 @@ def test_places_that_are_computed_from_data_are_not_found_again() -> None:
     for _ in range(20):
         at = compute((8,), lambda i, at=at: table[maximum(minimum(at[i] * 2 + at[i] * at[i], 7), 0)])
     assert sum(len(post_order(stage.value)) for stage in stages_of(table, at)) < 20 * 100
+
+
+def test_rows_that_are_looked_up_alone_are_computed() -> None:
+    """Guards a quantised table: all of it became floats before a few rows were taken. A place is checked where the
+    table is read; a stage that reads elsewhere than it is read stays, and its buffer is what checks."""
+    table, rows = placeholder((1000, 8), "uint8", "table"), placeholder((4,), "int64", "rows")
+    scale = placeholder((8,), name="scale")
+    real = compute((1000, 8), lambda i, j: table[i, j].astype("float32") * scale[j])
+    (stage,) = stages_of(table, rows, scale, compute((4, 8), lambda i, j: real[rows[i], j]))
+    assert {load.buffer.name for load in stage.loads} == {"table", "rows", "scale"}
+    narrow = placeholder((8,), "uint8", "narrow")
+    alike = compute((1000, 8), lambda i, j: narrow[j].astype("float32") * scale[j])
+    again = compute((1000, 8), lambda i, j: alike[i, j] + 1.0)
+    assert len(stages_of(narrow, rows, scale, compute((4, 8), lambda i, j: again[rows[i], j]))) == 2

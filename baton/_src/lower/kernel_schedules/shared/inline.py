@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr, Range
 from baton._src.ir.node import Node
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Opaque, Stage
 from baton._src.passes.tir.access_scope import may_miss
@@ -60,6 +61,8 @@ class _Inliner:
         self.movements: dict[Buffer, bool] = {}
         self.calls: dict[Buffer, bool] = {}
         """Whether the value of an inlined stage has a call in it, conditions among them."""
+        self.checks: dict[Buffer, bool] = {}
+        """Whether an inlined stage checks the indices it is read at."""
         self.last_writes: dict[Buffer, int] = {}
         """The last stage that writes anything the value reads."""
 
@@ -71,7 +74,8 @@ class _Inliner:
         readers = [self.kernel.stages[n] for n in users]
         if any(isinstance(r, Opaque) for r in readers) or len(self.writers[stage.buffer]) > 1:
             return False
-        if any(isinstance(r, Stage) and self._may_miss(r, n, stage.buffer) for r, n in zip(readers, users)):
+        misses = any(isinstance(r, Stage) and self._may_miss(r, n, stage.buffer) for r, n in zip(readers, users))
+        if misses and not self._checks_alike(stage):
             return False  # an index is checked where its buffer is read
         # Nothing may overwrite what the stage reads before the last reader has read it.
         if self._last_write(self.loads[place]) > place and self._is_overwritten(stage, place, users[-1]):
@@ -85,6 +89,21 @@ class _Inliner:
                 return True
         return self._cost(stage) <= CHEAP and all(isinstance(r, Stage) and not r.reduce for r in readers)
 
+    def _checks_alike(self, stage: Stage) -> bool:
+        """Whether the value always loads at each of the stage's axes, along as many elements: an index of the stage is
+        then checked there.
+        """
+        if self._has_call(stage.value) or any(isinstance(n, tir.Select) for n in post_order(stage.value)):
+            return False
+        checked = {
+            index
+            for load in stage.loads
+            if self.checks.get(load.buffer, True)
+            for index, dim in zip(load.indices, load.buffer.shape)
+            if any(index is axis.var and structural_equal(axis.extent, dim) for axis in stage.spatial)
+        }
+        return all(axis.var in checked for axis in stage.spatial)
+
     def _may_miss(self, reader: Stage, place: int, buffer: Buffer) -> bool:
         axes = [(a.var, Range(tir.IntImm(a.var.dtype, 0), a.extent)) for a in (*reader.spatial, *reader.reduce)]
         return any(load.buffer is buffer and may_miss(load, axes) for load in self.loads[place])
@@ -95,6 +114,7 @@ class _Inliner:
         self.costs[buffer] = self._cost(stage)
         self.movements[buffer] = self._is_movement(stage.value)
         self.calls[buffer] = self._has_call(stage.value)
+        self.checks[buffer] = self._checks_alike(stage)
         self.last_writes[buffer] = self._last_write(loads)
         self.inlined[buffer] = stage
 
