@@ -98,6 +98,7 @@ from baton._src.ops.random.distributions import DISTRIBUTIONS
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
+from baton._src.ops.reduce.extremes import EXTREMES
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.reduce.log_sum_exp import LOG_SUM_EXP
 from baton._src.ops.reduce.variance import VARIANCES
@@ -134,7 +135,7 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.suggestions import did_you_mean_words
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
-REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP)
+REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP, EXTREMES)
 LINALG: tuple[OpDef[Any], ...] = (
     MATMUL,
     DENSE,

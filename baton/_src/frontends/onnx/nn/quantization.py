@@ -47,8 +47,8 @@ def quantize_linear(node: OnnxNode) -> Value:
 def dynamic_quantize_linear(node: OnnxNode) -> list[Value]:
     """(bytes, scale, zero point) from the smallest and the largest number, 0 among them; all zeros have the scale 1."""
     g, x, zero = node.graph, node[0], node.graph.constant(0.0, "float32")
-    low = g.call("minimum", g.call("min", x, axis=None, keepdims=False), zero)
-    high = g.call("maximum", g.call("max", x, axis=None, keepdims=False), zero)
+    least, greatest = g.call_many("extremes", g.reshape(x, (-1,)))
+    low, high = g.call("minimum", least, zero), g.call("maximum", greatest, zero)
     steps = g.call("divide", g.call("subtract", high, low), g.constant(255.0, "float32"))
     scale = g.call("where", g.call("equal", steps, zero), g.constant(1.0, "float32"), steps)
     place = g.call("clip", g.call("round", g.call("divide", g.call("subtract", zero, low), scale)), min=0.0, max=255.0)
