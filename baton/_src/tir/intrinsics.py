@@ -152,6 +152,7 @@ _ROWS = (
     Intrinsic("tir.large_uint_imm", 2, Operands.INT, Result.GIVEN, large_uint),
     # --- dot products of what lies side by side in words (int32)
     Intrinsic("tir.dot_u8s8", 3, Operands.INT, Result.SAME, dot_bytes),
+    Intrinsic("tir.dot_u7s8", 3, Operands.INT, Result.SAME, dot_bytes),
     Intrinsic("tir.dot_bf16", 3, Operands.ANY, Result.SAME, dot_bfloat16),
     # --- control and hints
     Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),

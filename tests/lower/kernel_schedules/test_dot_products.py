@@ -263,7 +263,7 @@ def test_dots_of_arm(cpu: str, dots: list[str]) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 4, 8, 16])
 @pytest.mark.parametrize("target", [HOST, *OTHERS], ids=str)
-@pytest.mark.parametrize("name", ["tir.dot_u8s8", "tir.dot_bf16"])
+@pytest.mark.parametrize("name", ["tir.dot_u8s8", "tir.dot_u7s8", "tir.dot_bf16"])
 def test_intrinsics_everywhere(name: str, target: Target, lanes: int) -> None:
     """Guards what stands for the instructions where they are missing, at every width."""
     runs_here(target)
@@ -272,7 +272,8 @@ def test_intrinsics_everywhere(name: str, target: Target, lanes: int) -> None:
     out = compute((lanes,), lambda i: Call(total, intrinsic(name), (s[i], a[i], b[i])), "o")
     func = create_prim_func([s, a, b, out])
     if total == "int32":
-        words = [numbers((lanes * 4,), kind, n).view("int32") for n, kind in enumerate(("uint8", "int8"))]
+        unsigned, signed = (numbers((lanes * 4,), kind, n) for n, kind in enumerate(("uint8", "int8")))
+        words = [(np.minimum(unsigned, 127) if "u7" in name else unsigned).view("int32"), signed.view("int32")]
         start = random_array((lanes,), "int32", 3)
     else:
         words = [random_array((lanes * 2,), "bfloat16", n).view("int32") for n in (1, 2)]

@@ -124,6 +124,7 @@ HANDLERS: dict[str, Handler] = {
     **REALS,
     **INTEGERS,
     "tir.dot_u8s8": dot_products.dot_u8s8,
+    "tir.dot_u7s8": dot_products.dot_u7s8,
     "tir.dot_bf16": dot_products.dot_bf16,
     "tir.large_uint_imm": _large_uint,
     "tir.likely": _as_it_is,

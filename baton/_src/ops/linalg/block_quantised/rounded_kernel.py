@@ -161,6 +161,7 @@ class _Layer:
     def word(self, tile: _Tile, b: Any, bytes_at: Callable[..., Any], dots: Buffer, n: Any) -> Stmt:
         """What a word of each unit adds to the dots of each row."""
         w, places = self.weights, 8 // self.weights.bits
+        name = "dot_u8s8" if w.bits == 8 else "dot_u7s8"
 
         def data(r: int, place: int) -> Any:
             at = b * k.index(w.block) + n * k.index(w.in_word) + k.index(4 * place)
@@ -171,7 +172,7 @@ class _Layer:
             def with_data(*xs: Any) -> Stmt:
                 def dot(u: Any, w: Any, r: int) -> Stmt:
                     at = tile.place(r, u)
-                    return store(dots, (at,), k.call("dot_u8s8", load(dots, at), w, xs[r]))
+                    return store(dots, (at,), k.call(name, load(dots, at), w, xs[r]))
 
                 def of_unit(u: Any) -> Stmt:
                     rows = range(tile.rows)
