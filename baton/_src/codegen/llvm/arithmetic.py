@@ -13,6 +13,7 @@ from typing import Any
 from baton._src.codegen.llvm.float_ranges import is_finite
 from baton._src.codegen.llvm.functions import vector_math
 from baton._src.codegen.llvm.functions.narrow_float import narrow, rounded_to_odd, widen
+from baton._src.codegen.llvm.functions.remainder import has_vector_fmod
 from baton._src.codegen.llvm.text import FunctionText, element_of, mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
 from baton._src.ir.expr import PrimExpr
@@ -103,8 +104,8 @@ def _floor_remainder(f: FunctionText, dtype: DataType, kind: str, a: str, b: str
 
 
 def _remainder(f: FunctionText, kind: str, a: str, b: str) -> str:
-    """C's fmod; LLVM implements that of float64 by calling the C library."""
-    if element_of(kind) == "float":
+    """C's fmod; LLVM implements it by calling the C library."""
+    if has_vector_fmod(32 if element_of(kind) == "float" else 64, f.module.features):
         return f.value(f"call {kind} {vector_math.helper(f.module, 'fmod', kind)}({kind} {a}, {kind} {b})")
     f.module.imports["fmod"] = None
     return f.value(f"frem {kind} {a}, {b}")

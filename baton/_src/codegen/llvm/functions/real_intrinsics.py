@@ -36,7 +36,7 @@ def _own(name: str) -> Handler:
     def write(w: Writer, call: tir.Call) -> str:
         kind = compute_type(call.dtype)
         operands = _operands(w, call)
-        if call.dtype.bits == 64 and name not in vector_math.OWN_FLOAT64:
+        if not vector_math.is_own(name, call.dtype.bits, w.f.module.features):
             return call_lanes(w.f, name, kind, operands)
         symbol = vector_math.helper(w.f.module, name, kind)
         text = ", ".join(f"{kind} {o}" for o in operands)

@@ -11,10 +11,10 @@ squares fits towards the minimax polynomial, or Taylor series for float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from baton._src.codegen.llvm.functions.lanes import Lanes
-from baton._src.codegen.llvm.functions.remainder import fmod
+from baton._src.codegen.llvm.functions.remainder import fmod, has_vector_fmod
 from baton._src.codegen.llvm.functions.trigonometry import acos, asin, atan, cos, sin, tan
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
 
@@ -296,3 +296,10 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
 """By name; all take one operand but `TWO_OPERANDS`."""
 OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "expm1", "log", "sigmoid", "tanh"})
 """Those that are written for float64, too."""
+
+
+def is_own(name: str, bits: int, features: Collection[str]) -> bool:
+    """Whether a function is ours for floats of so many bits: others are left to the C library."""
+    if name == "fmod":
+        return has_vector_fmod(bits, features)
+    return bits < 64 or name in OWN_FLOAT64
