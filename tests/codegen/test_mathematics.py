@@ -184,7 +184,8 @@ def test_other_widths(name: str, dtype: str) -> None:
 
 
 WIDE = {
-    "exp": (-700, 700), "expm1": (-50, 700), "log": (1e-300, 1e300), "sigmoid": (-36, 700), "tanh": (-25, 25)
+    "exp": (-700, 700), "expm1": (-50, 700), "log": (1e-300, 1e300), "sigmoid": (-36, 700), "tanh": (-25, 25),
+    "sin": (-2e5, 2e5), "cos": (-2e5, 2e5), "tan": (-2e5, 2e5),
 }  # fmt: skip
 
 
@@ -226,3 +227,19 @@ def test_variable_is_unused() -> None:
     found = np.empty_like(x)
     run_native(func, 7, x, found)
     np.testing.assert_array_equal(found, x + x)
+
+
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "sse"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_float64_near_quarters_of_a_turn(name: str, target: Target) -> None:
+    """Guards remainders of pi/2 that are small, of which little is left after the subtraction, and far arguments."""
+    n = np.concatenate([np.arange(-3000, 3000), np.arange(60_000, 70_000, 7), [2**20 + 1, 2**40 + 1, 10**15]])
+    near = [n * (np.pi / 2) * (1 + by) for by in (0, 1e-15, -1e-12, 1e-9, 1e-6, -1e-4)]
+    x = np.concatenate([*near, [0.0, -0.0, 5e-324, 1e-300, 0.5, 1e22, 1e308, np.inf, -np.inf, np.nan]])
+    found = np.empty_like(x)
+    run_native(unary(name, "float64", len(x), True), x, found, target=target)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x)
+    np.testing.assert_allclose(found, expected, rtol=8e-16)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))

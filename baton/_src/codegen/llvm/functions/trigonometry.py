@@ -1,7 +1,7 @@
 """sin, cos, tan and their inverses in LLVM IR, for `vector_math`.
 
-The argument of sin, cos and tan is reduced in float64, whose precision does not suffice for large quotients: beyond
-`FAR` the C library is called.
+The argument of sin, cos and tan is reduced in float64, that of a float64 in two of them, whose precision does not
+suffice for large quotients: beyond `FAR` the C library is called.
 """
 
 from __future__ import annotations
@@ -11,8 +11,16 @@ import math
 from baton._src.codegen.llvm.functions.lanes import Lanes
 from baton._src.codegen.llvm.functions.rare_lanes import or_c_library
 
-FAR = 2.0**40
+FAR, FAR_64 = 2.0**40, 1e5
 """Up to this |x| the remainder of x / (pi / 2) is exact enough; larger arguments are rare, but must be correct."""
+CLOSE = 1e-5
+"""Remainders in float64 have errors of 1e-21."""
+_FIRST = math.ldexp(math.floor(math.ldexp(math.pi / 2, 32)), -32)
+HALF_PI = _FIRST, (math.pi / 2 - _FIRST) + 6.123233995736766e-17
+"""pi/2: 33 bits, whose products with a quotient are exact, and what they leave."""
+
+_SIN_64 = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
+_COS_64 = [(-1) ** k / math.factorial(2 * k) for k in range(2, 9)]
 
 _SIN = [-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06]
 _COS = [0.04166664555668831, -0.001388736767694354, 2.443845005473122e-05]
@@ -26,53 +34,73 @@ _ASIN = [
 ]  # fmt: skip
 
 
-def _quadrant(m: Lanes, x: str) -> tuple[str, str]:
-    """x = n pi/2 + r, reduced in float64: (r, n)."""
+def _quadrant(m: Lanes, x: str) -> tuple[str, str, str]:
+    """x = n pi/2 + r + s: (r, s, n), where s is what r leaves of float64, and 0 in float32, reduced in float64."""
+    if m.bits == 64:
+        rounded, n = m.round_to_int(m.mul(x, 2 / math.pi))
+        most = m.fma(rounded, -HALF_PI[0], x)
+        little = m.mul(rounded, HALF_PI[1])
+        r = m.sub(most, little)
+        return r, m.sub(m.sub(most, r), little), n
     wide, y = m.double(x)
     rounded, n = wide.round_to_int(wide.mul(y, 2 / math.pi))
     r = wide.fma(rounded, -1.5707963267948966, y)
     r = wide.fma(rounded, -6.123233995736766e-17, r)
-    return m.single(wide, r), m.f.value(f"trunc {wide.int} {n} to {m.int}")
+    return m.single(wide, r), m.constant(0.0), m.f.value(f"trunc {wide.int} {n} to {m.int}")
 
 
-def _sine_polynomials(m: Lanes, r: str) -> tuple[str, str]:
+def _sine_polynomials(m: Lanes, r: str, s: str) -> tuple[str, str]:
+    """(sine, cosine) of r + s"""
     square = m.mul(r, r)
+    if m.bits == 64:
+        half = m.mul(square, 0.5)
+        rest = m.fma(m.mul(square, r), m.poly(square, _SIN_64), m.mul(s, m.sub(1.0, half)))
+        most = m.sub(1.0, half)
+        lost = m.sub(m.sub(1.0, most), half)
+        tail = m.sub(m.mul(m.mul(square, square), m.poly(square, _COS_64)), m.mul(r, s))
+        return m.add(r, rest), m.add(most, m.add(lost, tail))
     sine = m.fma(m.mul(square, r), m.poly(square, _SIN), r)
     cosine = m.fma(m.mul(square, square), m.poly(square, _COS), m.fma(square, -0.5, 1.0))
     return sine, cosine
 
 
-def _sine_in_quadrant(m: Lanes, r: str, n: str) -> str:
-    """sin(r + n pi/2)"""
-    sine, cosine = _sine_polynomials(m, r)
+def _sine_in_quadrant(m: Lanes, r: str, s: str, n: str) -> str:
+    """sin(r + s + n pi/2)"""
+    sine, cosine = _sine_polynomials(m, r, s)
     found = m.choose(m.is_set(m.int_op("and", n, 1)), cosine, sine)
     return m.choose(m.is_set(m.int_op("and", n, 2)), m.neg(found), found)
 
 
-def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
-    """`near`; in lanes beyond `FAR`, the result of the C library."""
-    return or_c_library(m, name, [x], m.compare("ogt", m.unary("fabs", x), FAR), near)
+def _or_far(m: Lanes, name: str, x: str, r: str, near: str) -> str:
+    """`near`; in lanes beyond `FAR`, the result of the C library. In float64 also in those that are so close to a
+    multiple of pi/2 that little is left of what r is computed from.
+    """
+    size = m.unary("fabs", x)
+    if m.bits == 32:
+        return or_c_library(m, name, [x], m.compare("ogt", size, FAR), near)
+    close = m.flags("and", m.compare("olt", m.unary("fabs", r), CLOSE), m.compare("ogt", size, 0.5))
+    return or_c_library(m, name, [x], m.flags("or", m.compare("ogt", size, FAR_64), close), near)
 
 
 def sin(m: Lanes, x: str) -> str:
     """sin(x); x itself for 0, whose sign stays"""
-    r, n = _quadrant(m, x)
-    return _or_far(m, "sin", x, m.choose(m.compare("oeq", x, 0.0), x, _sine_in_quadrant(m, r, n)))
+    r, s, n = _quadrant(m, x)
+    return _or_far(m, "sin", x, r, m.choose(m.compare("oeq", x, 0.0), x, _sine_in_quadrant(m, r, s, n)))
 
 
 def cos(m: Lanes, x: str) -> str:
     """cos(x)"""
-    r, n = _quadrant(m, x)
-    return _or_far(m, "cos", x, _sine_in_quadrant(m, r, m.int_op("add", n, 1)))
+    r, s, n = _quadrant(m, x)
+    return _or_far(m, "cos", x, r, _sine_in_quadrant(m, r, s, m.int_op("add", n, 1)))
 
 
 def tan(m: Lanes, x: str) -> str:
     """tan(x); x itself for 0, whose sign stays"""
-    r, n = _quadrant(m, x)
-    sine, cosine = _sine_polynomials(m, r)
+    r, s, n = _quadrant(m, x)
+    sine, cosine = _sine_polynomials(m, r, s)
     odd = m.is_set(m.int_op("and", n, 1))
     found = m.div(m.choose(odd, m.neg(cosine), sine), m.choose(odd, sine, cosine))
-    return _or_far(m, "tan", x, m.choose(m.compare("oeq", x, 0.0), x, found))
+    return _or_far(m, "tan", x, r, m.choose(m.compare("oeq", x, 0.0), x, found))
 
 
 def atan(m: Lanes, x: str) -> str:

@@ -294,7 +294,7 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
     "fmod": fmod,
 }
 """By name; all take one operand but `TWO_OPERANDS`."""
-OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "expm1", "log", "sigmoid", "tanh"})
+OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "expm1", "log", "sigmoid", "tanh", "sin", "cos", "tan"})
 """Those that are written for float64, too."""
 
 
