@@ -55,6 +55,13 @@ def body(*lines: str) -> str:
         ),
         (body("R.func_attr({'a': T.int64})", "return x"), "script-value", "{'a': T.int64}", "'int64' is not a value"),
         (
+            body("R.func_attr({'a': 1})", "R.func_attr({'a': 2})", "return x"),
+            "script-value",
+            "R.func_attr({'a': 2})",
+            "the function has the attribute 'a' already",
+        ),
+        (body("return (y := R.add(x, x))"), "script-syntax", "y := R.add(x, x)", "`:=` expressions"),
+        (
             "@I.ir_module\nclass M:\n    I.module_attrs({'a': T})\n",
             "script-value",
             "{'a': T}",

@@ -184,7 +184,8 @@ class Evaluator:
                 index = yield self._value(node.slice)
                 return self._item(node, owner, index)
             case _:
-                what = type(node).__name__
+                what = {ast.NamedExpr: "`:=`", ast.Await: "`await`", ast.Yield: "`yield`"}.get(type(node))
+                what = what or type(node).__name__
                 raise self.error(
                     "script-syntax", f"{what} expressions are not supported in a script function", node,
                     help="compute it in Python before the function, and use its name",

@@ -154,6 +154,9 @@ class Statements(Assignments):
             said = attribute_value(self.evaluator, self._arguments(attr, markers.FUNC_ATTR, "attrs")[0])
             if not isinstance(said, dict):
                 raise self._error("script-value", "R.func_attr takes a dict of attributes", attr)
+            twice = next((name for name in said if name in self.attrs), None)
+            if twice is not None:
+                raise self._error("script-value", f"the function has the attribute {twice!r} already", attr)
             self.attrs.update(said)
             return True
         name = self._marker_call(node, markers.FUNC_NAME)
