@@ -183,6 +183,13 @@ def test_rounding(rounding: str) -> None:
     np.testing.assert_array_equal(values(before), values(CanonicalizeOps()(before)))
 
 
+def test_canonical_forms_divide_as_the_operators_do() -> None:
+    """0.03 k / 0.02 is a tie in float32 and none in float64."""
+    body = "qnn.abs(%x, 0.03f, 0, 0.02f, 1)"
+    before = main("%x: Tensor[(64), int8]", body)
+    np.testing.assert_array_equal(values(before), values(CanonicalizeOps()(before)))
+
+
 def quantised(value: Any, scale: float, zero: int) -> Any:
     return relay.qnn.quantize(value, relay.const(scale), relay.const(zero))
 

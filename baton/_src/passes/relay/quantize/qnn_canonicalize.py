@@ -88,22 +88,31 @@ def qnn_legalize() -> Pass:
 
 
 def _quantize(build: Build, call: Call) -> Any:
-    """clip(rint(x / scale) + zero_point)"""
+    """clip(rint(x / scale) + zero_point), divided in the operator's own precision: whether a quotient is a tie depends
+    on it."""
     x, scale, zero = call.args
-    rank = len(x.checked_type.shape)
-    real = build.op("astype", x, dtype=REAL)
-    whole = build.op("round", build.op("divide", real, spread(build, scale, rank, call.attrs.axis)))
-    return clipped(build, build.op("add", whole, spread(build, zero, rank, call.attrs.axis)), dtype_of(call))
+    rank, axis = len(x.checked_type.shape), call.attrs.axis
+    dtype = _computed_in(x, scale)
+    quotient = build.op("divide", build.op("astype", x, dtype=dtype), spread(build, scale, rank, axis, dtype))
+    whole = build.op("astype", build.op("round", quotient), dtype=REAL)
+    return clipped(build, build.op("add", whole, spread(build, zero, rank, axis)), dtype_of(call))
 
 
 def _dequantize(build: Build, call: Call) -> Any:
     """(q - zero_point) * scale"""
     x, scale, zero = call.args
-    rank = len(x.checked_type.shape)
-    whole = build.op("subtract", build.op("astype", x, dtype=REAL), spread(build, zero, rank, call.attrs.axis))
+    rank, axis = len(x.checked_type.shape), call.attrs.axis
+    dtype = _computed_in(scale)
+    whole = build.op("subtract", build.op("astype", x, dtype=REAL), spread(build, zero, rank, axis))
+    factor = spread(build, scale, rank, axis, dtype)
     return build.op(
-        "astype", build.op("multiply", whole, spread(build, scale, rank, call.attrs.axis)), dtype=dtype_of(call)
+        "astype", build.op("multiply", build.op("astype", whole, dtype=dtype), factor), dtype=dtype_of(call)
     )
+
+
+def _computed_in(*values: Any) -> str:
+    """The dtype in which operators compute with these floats."""
+    return REAL if any(dtype_of(v) == REAL for v in values) else "float32"
 
 
 def _binary(name: str) -> Callable[[Build, Call], Any]:
