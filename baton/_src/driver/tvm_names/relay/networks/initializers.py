@@ -78,11 +78,17 @@ class Xavier(Initializer):
 
 
 class Constant(Initializer):
-    """Fills everything with one number."""
+    """Equal weights whose sum is 1, other parameters by their names; with a `value`, everything is filled with it."""
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, value: float | None = None) -> None:
         super().__init__(value=value)
         self.value = value
 
     def __call__(self, desc: str, arr: AnyArray) -> None:
-        arr[...] = self.value
+        if self.value is None:
+            super().__call__(desc, arr)
+        else:
+            arr[...] = self.value
+
+    def _init_weight(self, name: str, arr: AnyArray) -> None:
+        arr[...] = 1 / arr.size
