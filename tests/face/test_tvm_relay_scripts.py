@@ -188,7 +188,8 @@ def test_initializers_fill_parameters() -> None:
     _, params = testing.init.create_workload(net, testing.init.Constant(0.5))
     assert all((p.numpy() == 0.5).all() for p in params.values())
     _, params = testing.create_workload(net, testing.init.Constant())
-    assert np.isclose(params["fc_weight"].numpy().sum(), 1, rtol=1e-4) and not params["fc_bias"].numpy().any()
+    assert np.isclose(params["fc_weight"].numpy().sum(), 1, rtol=1e-4)
+    assert not params["fc_bias"].numpy().any()
     _, params = testing.create_workload(net, testing.init.Xavier())
     assert 0 < params["fc_weight"].numpy().std() < 0.1
     with pytest.raises(ValueError, match="zigzag"):

@@ -11,6 +11,7 @@ from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import Constructor, FuncType, TensorType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
+from baton._src.lower.relay_to_relax.operators_by_sizes import lower_by_sizes
 from baton._src.lower.relay_to_relax.types import OBJECT
 from baton._src.relax import nodes as rx
 from baton._src.relax.info import to_info
@@ -27,6 +28,8 @@ class Calls:
 
     def __init__(self, emitter: BindingEmitter) -> None:
         self._emitter = emitter
+        self._scope: Bindings | None = None
+        self._read: dict[Any, tuple[Any, ...]] = {}
 
     def callee_parts(self, node: Call) -> list[Any]:
         """The expressions that the callee needs bound before the call."""
@@ -43,7 +46,8 @@ class Calls:
             case Op() if any(is_unknown(a.checked_type) for a in node.args):
                 return self._undecided(node, node.op, args, bindings)
             case Op():
-                return emitter.emit(bindings, self.operator(node, node.op, args, bindings), node)
+                found = lower_by_sizes(node, args, emitter, bindings, self._sizes_read(bindings))
+                return found or emitter.emit(bindings, self.operator(node, node.op, args, bindings), node)
             case Constructor():
                 return self.construct(bindings, node.op, args, node)
             case GlobalVar():
@@ -52,6 +56,12 @@ class Calls:
                 return self._cast_result(bindings, made, scheme, node)
             case _:
                 return self._call_value(bindings, node, args)
+
+    def _sizes_read(self, bindings: Bindings) -> dict[Any, tuple[Any, ...]]:
+        """The sizes that were read from tensors in the scope that is being written; those of others may not be seen."""
+        if bindings is not self._scope:
+            self._scope, self._read = bindings, {}
+        return self._read
 
     def _undecided(self, node: Call, op: Op, args: Sequence[Any], bindings: Bindings) -> Any:
         """A call whose operands have no known type after specialisation: nothing calls the function around it with any,

@@ -1,7 +1,8 @@
 """Relay's dyn.image.resize2d, dyn.nn.upsampling and dyn.nn.upsampling3d: the extents or factors are tensors.
 
-Known constants give known extents; otherwise those of the image are unknown. They run by their meaning over NumPy once
-the values are there; DynamicToStatic makes the static operators of them where the values are constants.
+Known constants give known extents; otherwise those of the image are unknown, and they become Relax's resizes to sizes
+that are read when the program runs (`lower.relay_to_relax.operators_by_sizes`; a box that is computed waits for its
+values, over NumPy). DynamicToStatic makes the static operators of them where the values are constants.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Upsampling3DAttrs(Attrs):
 _LINEAR = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
-def _as_resize(a: Any) -> Any:
+def as_resize(a: Any) -> Any:
     """The resize that an upsampling is."""
     record = ResizeAttrs if len(a.scales) == 2 else Resize3DAttrs
     method = _LINEAR.get(a.method, a.method)
@@ -84,7 +84,7 @@ def _as_resize(a: Any) -> Any:
 def infer_upsampling(call: OpCall[Any]) -> Info:
     """Spatial extents times their factors, rounded."""
     a, x = call.attrs, call.tensor(0)
-    resize = _as_resize(a)
+    resize = as_resize(a)
     check_method(call, resize)
     letters = SPATIAL[resize.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
@@ -107,7 +107,7 @@ def infer_upsampling(call: OpCall[Any]) -> Info:
 def reference_upsampling(inputs: Any, a: Any) -> Any:
     """Resampled to the scaled extents."""
     x = inputs[0]
-    resize = _as_resize(a)
+    resize = as_resize(a)
     letters = SPATIAL[resize.spatial]
     image = to_canonical(x, layout_over(a.layout, "NC" + letters, "layout"), "NC" + letters)
     return resample(x, tuple(int(d * s + 0.5) for d, s in zip(image.shape[2:], a.scales)), resize)
@@ -115,7 +115,7 @@ def reference_upsampling(inputs: Any, a: Any) -> Any:
 
 def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """That of the resize which it is."""
-    info, resize = args[0].struct_info, _as_resize(a)
+    info, resize = args[0].struct_info, as_resize(a)
     order = layout_over(a.layout, "NC" + SPATIAL[resize.spatial], "layout")
     extents = known_extents(info, "upsampling", (order.position(letter) for letter in SPATIAL[resize.spatial]))
     size = tuple(int(extent * s + 0.5) for extent, s in zip(extents.values(), a.scales))
@@ -167,7 +167,7 @@ def _define_upsampling(name: str, record: Any, builder: Any, samples: Any) -> Op
         record,
         inputs=(Input("data", "the images"),),
         infer=infer_upsampling,
-        compute=lambda inputs, a, out: compute(inputs, _as_resize(a), out),
+        compute=lambda inputs, a, out: compute(inputs, as_resize(a), out),
         reference=reference_upsampling,
         gradient=_gradient_upsampling,
         fusion=Fusion.INJECTIVE,

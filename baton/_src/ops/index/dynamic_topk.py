@@ -1,9 +1,10 @@
 """topk of a number of elements that a run tells: a tensor in Relay (dyn.topk), a host scalar in Relax (dynamic_topk).
 
-Relay's: a known constant gives a known extent; otherwise it runs by its meaning over NumPy once the value is there.
-DynamicToStatic replaces it where the value is a constant. Source: facts relay-language §6 (dyn).
+Relay's: a known constant gives a known extent; otherwise it becomes Relax's, by a size that is read when the program
+runs (`lower.relay_to_relax.operators_by_sizes`). DynamicToStatic replaces it where the value is a constant. Source:
+facts relay-language §6 (dyn).
 
-Relax's is ours: importers need it for numbers that are computed from sizes.
+Relax's is ours: importers need it, too, for numbers that are computed from sizes.
 """
 
 from __future__ import annotations

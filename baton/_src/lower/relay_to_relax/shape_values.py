@@ -1,0 +1,93 @@
+"""Numbers that a program computes from the sizes of tensors, as sizes: what `shape_of`, and arithmetic on it, come to.
+
+    concatenate((take(shape_of(%x), [0]), [-1]))     ->     (n, -1)       if %x has the shape (n, 6)
+
+So a reshape to it needs no tensor to be read. Vectors and scalars of integers only; anything else is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.types import TensorType
+from baton._src.ops.dims import DimMath
+from baton._src.relay.nodes import Call, Constant, Tuple
+from baton._src.tir.expr import IntImm
+
+Dims = tuple[Any, ...]
+MOST_STEPS = 32
+"""How far back is looked: what computes shapes is short."""
+
+
+def shape_values(
+    expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath, steps: int = MOST_STEPS
+) -> Dims | None:
+    """The elements of an expression, in order; None if they are not known. `dims_of` tells the dims of a tensor."""
+    if isinstance(expr, Constant):
+        values = np.asarray(expr.data.data).reshape(-1)
+        return tuple(map(int, values)) if values.dtype.kind in "iu" else None
+    name = getattr(getattr(expr, "op", None), "name", None)
+    if not isinstance(expr, Call) or steps == 0 or not _is_vector(expr.checked_type):
+        return None
+    if name == "shape_of":
+        return dims_of(expr.args[0])
+    rule = _RULES.get(str(name))
+    if rule is None:
+        return None
+    given = expr.args[0].fields if isinstance(expr.args[0], Tuple) else expr.args
+    found = [shape_values(a, dims_of, math, steps - 1) for a in given]
+    operands = [v for v in found if v is not None]
+    return rule(expr, operands, math) if len(operands) == len(found) else None
+
+
+def _is_vector(type_: Any) -> bool:
+    return (
+        isinstance(type_, TensorType)
+        and isinstance(type_.shape, tuple)
+        and len(type_.shape) <= 1
+        and all(isinstance(d, IntImm) for d in type_.shape)
+        and type_.dtype.is_int
+    )
+
+
+def _taken(call: Call, operands: list[Dims], math: DimMath) -> Dims | None:
+    values, places = operands
+    if not all(isinstance(p, int) and -len(values) <= p < len(values) for p in places):
+        return None
+    return tuple(values[p] for p in places)
+
+
+def _sliced(call: Call, operands: list[Dims], math: DimMath) -> Dims | None:
+    a = call.attrs
+    if a.slice_mode != "end" or any(v is None or len(v) != 1 for v in (a.begin, a.end)):
+        return None
+    step = int(a.strides[0]) if a.strides else 1
+    return operands[0][int(a.begin[0]) : int(a.end[0]) : step]
+
+
+def _each(name: str) -> Callable[[Call, list[Dims], DimMath], Dims]:
+    """An operation on pairs of elements; one that stands alone meets all others."""
+
+    def compute(call: Call, operands: list[Dims], math: DimMath) -> Dims:
+        count = max(map(len, operands)) if all(operands) else 0
+        left, right = (v * count if len(v) == 1 else v for v in operands)
+        return tuple(getattr(math, name)(x, y) for x, y in zip(left, right))
+
+    return compute
+
+
+def _same(call: Call, operands: list[Dims], math: DimMath) -> Dims:
+    return operands[0]
+
+
+_RULES: Mapping[str, Callable[[Call, list[Dims], DimMath], Dims | None]] = {
+    **dict.fromkeys(("cast", "reshape", "squeeze", "expand_dims", "copy"), _same),
+    "concatenate": lambda call, operands, math: tuple(d for v in operands for d in v),
+    "take": _taken,
+    "strided_slice": _sliced,
+    "prod": lambda call, operands, math: (math.product(operands[0]),),
+    **{name: _each(name) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+}
