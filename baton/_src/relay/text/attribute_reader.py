@@ -30,6 +30,8 @@ MAX_DEPTH = 100
 MAX_LITERAL = 256 * 1024 * 1024
 """Elements a `Constant(v, shape, dtype)` may have."""
 
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
+
 
 class Literal:
     """A number of the text: its value, its dtype, and whether the context may choose another dtype."""
@@ -128,7 +130,8 @@ class AttributeReader:
                 return words[token.text]
             if token.text == "meta":
                 return self.reference(token)
-        raise cursor.fault("expected an attribute's value", token)
+        help = f'texts are in quotes: "{token.text}"' if token.kind is Kind.NAME and not negative else None
+        raise cursor.fault("expected an attribute's value", token, help)
 
     def _sequence(self, closing: str) -> tuple[Any, ...]:
         return tuple(self._listed(closing, self.value))
@@ -196,8 +199,10 @@ class AttributeReader:
             return record(**record.said_in_relay(values))
         except DiagnosticError as error:
             self._cursor.errors.extend(d.at(span) for d in error.diagnostics)
-        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as wrong:
-            self._cursor.error(f"{op.name}: these attributes do not fit: {wrong}", span)
+        except _MISFITS as wrong:
+            name = next((n for n in values if _fit(record, {m: v for m, v in values.items() if m != n})), None)
+            what = "these attributes do" if name is None else f"{name}={values[name]!r} does"
+            self._cursor.error(f"{op.name}: {what} not fit: {wrong}", span if name is None else given[name][1])
         return NO_ATTRS
 
     # ---- metadata
@@ -229,6 +234,15 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "None": (type(None),),
 }
+
+
+def _fit(record: Any, values: dict[str, Any]) -> bool:
+    """Whether the record takes these values."""
+    try:
+        record(**record.said_in_relay(values))
+    except (*_MISFITS, DiagnosticError):
+        return False
+    return True
 
 
 def _fits(value: Any, annotation: str) -> bool:

@@ -207,6 +207,8 @@ class TypeReader:
         token = cursor.next()
         name = token.text
         args: tuple[Type, ...] | None = None
+        if cursor.at("[") and cursor.peek().text == "(" and not self._is_known(name):  # a shape, which no type takes
+            raise cursor.fault(f"there is no type {name}", token, did_you_mean_words(name, ["Tensor"], "write Tensor"))
         if cursor.accept("["):
             args = self._arguments("]")
         if name in self.variables:
@@ -224,6 +226,9 @@ class TypeReader:
         help = did_you_mean_words(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
         cursor.error(f"there is no type {name}", cursor.span_of(token), help)
         return IncompleteType()
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.variables or name in self.adts or dtype_named(name) is not None
 
     def _arguments(self, closing: str) -> tuple[Type, ...]:
         cursor, found = self._cursor, []
