@@ -200,9 +200,9 @@ class AttributeReader:
         except DiagnosticError as error:
             self._cursor.errors.extend(d.at(span) for d in error.diagnostics)
         except _MISFITS as wrong:
-            name = next((n for n in values if _fit(record, {m: v for m, v in values.items() if m != n})), None)
-            what = "these attributes do" if name is None else f"{name}={values[name]!r} does"
-            self._cursor.error(f"{op.name}: {what} not fit: {wrong}", span if name is None else given[name][1])
+            bad = [n for n in values if _fit(record, {m: v for m, v in values.items() if m != n})]
+            what = f"{bad[0]}={values[bad[0]]!r} does" if bad else "these attributes do"
+            self._cursor.error(f"{op.name}: {what} not fit: {wrong}", given[bad[0]][1] if bad else span)
         return NO_ATTRS
 
     # ---- metadata
