@@ -131,7 +131,7 @@ def test_rounded_data(zeros: bool, bits: int, inputs: int, block: int) -> None:
     model, known = layer(100, inputs, block, zeros, bias=True, bits=bits, level=4)
     assert "rounded=True" in str(from_onnx(model))
     compiled, weights = baton.compile(model), written_out(known, bits)
-    for rows in (1, 2, 4, 13):
+    for rows in (1, 2, 3, 4, 13):
         x = RANDOM.standard_normal((rows, inputs)).astype("float32")
         x[0, :block] *= 100
         blocks = np.pad(x, ((0, 0), (0, weights.shape[1] - inputs))).reshape(rows, -1, block)

@@ -2,8 +2,8 @@
 
     y[m, u] += scale[u, b] * step[m, b] * (sum over block b of number[m, k] * weight[u, k] - zero[u, b] * sum[m, b])
 
-A single row meets numbers as they are taken out of the words: it is as fast as these are read. For several rows, those
-of a part of a panel are written out as bytes, which stay in the first cache, before tiles of rows meet them.
+Up to three rows meet numbers as they are taken out of the words; a single one is as fast as these are read. For more,
+those of a part of a panel are written out as bytes, which stay in the first cache, before tiles of rows meet them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ def rounded_kernel(numbers: Buffer, steps: Buffer, sums: Buffer, weights: Weight
     rows = k.index(y.shape[0])
 
     def panel(p: Any) -> Stmt:
-        alone = loop(rows, partial(layer.single, p), "m")  # an index that is known to be inside
-        return when(k.tir.EQ(rows, k.index(1)), alone, layer.several(p, rows))
+        found = layer.several(p, rows)
+        for few in range(1, ROWS):
+            # Written as a loop, whose indices are known to be inside.
+            once = loop(rows // k.index(few), lambda n, few=few: layer.few(p, n * k.index(few), few), "m")
+            found = when(k.tir.EQ(rows, k.index(few)), once, found)
+        return found
 
     return over_panels(weights.words.shape[0], rows * k.index(weights.blocks * weights.block), panel)
 
@@ -71,14 +75,15 @@ class _Layer:
     weights: Weights
     y: Buffer
 
-    def single(self, p: Any, m: Any) -> Stmt:
-        """A row of data."""
-        w = self.weights
+    def few(self, p: Any, m: Any, rows: int) -> Stmt:
+        """Fewer rows of data than a tile has."""
+        w, width = self.weights, PANEL if rows == 1 else WIDTH
 
         def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
             return w.bytes_of(load(w.words, p, b * k.index(w.words_in_block) + n, u), place)
 
-        return self.tile(_Tile(p, m, 1, 0, PANEL, k.index(0), w.blocks), bytes_at, k.const(0, FLOAT))
+        tiles = (_Tile(p, m, rows, u, width, k.index(0), w.blocks) for u in range(0, PANEL, width))
+        return both(*(self.tile(tile, bytes_at, k.const(0, FLOAT)) for tile in tiles))
 
     def several(self, p: Any, rows: Any) -> Stmt:
         """Part by part."""
