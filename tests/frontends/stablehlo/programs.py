@@ -12,14 +12,9 @@ from baton._src.relax.interpreter import Interpreter
 from baton.relax.frontend.stablehlo import from_stablehlo
 
 NAMES = {
-    "float32": "f32",
-    "float16": "f16",
-    "int32": "i32",
-    "int64": "i64",
-    "int8": "i8",
-    "uint32": "ui32",
-    "bool": "i1",
-}
+    "float16": "f16", "float32": "f32", "float64": "f64", "int8": "i8", "int32": "i32", "int64": "i64",
+    "uint32": "ui32", "bool": "i1",
+}  # fmt: skip
 
 
 def type_of(x: np.ndarray) -> str:

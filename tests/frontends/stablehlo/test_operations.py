@@ -289,6 +289,15 @@ def test_windows_that_are_written() -> None:
     check(function(body, [X, places, windows], X), [X, places, windows], wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_inverse_of_the_error_function(dtype: str) -> None:
+    y = np.array([-3, -1, -0.2, 0, 1e-6, 0.5, 1.5, 2.5], dtype)
+    x = np.array([math.erf(v) for v in y], dtype)
+    given, wanted = np.append(x, np.array([1, -1], dtype)), np.append(y, [np.inf, -np.inf])
+    body = f"%r = chlo.erf_inv %a : {type_of(given)} -> {type_of(given)}"
+    check(function(body, [given], given), [given], wanted.astype(dtype))
+
+
 def test_angles_of_zeros() -> None:
     y, x = np.array([0.0, -0.0, 0.0, -0.0], "float32"), np.array([-1, -1, 1, 1], "float32")
     check(function(f"%r = stablehlo.atan2 %a, %b : {type_of(x)}", [y, x], x), [y, x], np.arctan2(y, x))

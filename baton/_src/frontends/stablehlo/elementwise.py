@@ -9,6 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder import angles, near_zero
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.stablehlo.error_function import erf_inverse
 from baton._src.frontends.stablehlo.literals import dense
 from baton._src.frontends.stablehlo.node import Converter, Node
 from baton._src.frontends.stablehlo.text import Operation
@@ -177,7 +178,8 @@ ELEMENTWISE: dict[str, Converter] = {
     **{f"stablehlo.{name}": unary(op) for name, op in _UNARY.items()},
     **{f"chlo.{name}": unary(name) for name in _CHLO},
     **{f"stablehlo.{name}": binary(op) for name, op in _BINARY.items()},
-    "chlo.is_inf": unary("isinf"), "chlo.erfc": written(_erfc), "stablehlo.atan2": _atan2,
+    "chlo.is_inf": unary("isinf"), "chlo.erfc": written(_erfc), "chlo.erf_inv": written(erf_inverse),
+    "stablehlo.atan2": _atan2,
     "stablehlo.exponential_minus_one": written(near_zero.expm1), "stablehlo.log_plus_one": written(near_zero.log1p),
     "stablehlo.cbrt": written(_cbrt), "stablehlo.round_nearest_afz": written(_away),
     "stablehlo.divide": divide, "stablehlo.not": logical_not, "stablehlo.compare": compare, "stablehlo.select": select,
