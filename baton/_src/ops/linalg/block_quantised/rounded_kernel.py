@@ -35,9 +35,7 @@ def rounded_kernel(numbers: Buffer, steps: Buffer, sums: Buffer, weights: Weight
     def panel(p: Any) -> Stmt:
         found = layer.several(p, rows)
         for few in range(1, ROWS):
-            # Written as a loop, whose indices are known to be inside.
-            once = loop(rows // k.index(few), lambda n, few=few: layer.few(p, n * k.index(few), few), "m")
-            found = when(k.tir.EQ(rows, k.index(few)), once, found)
+            found = when(k.tir.EQ(rows, k.index(few)), layer.few(p, rows, few), found)
         return found
 
     return over_panels(weights.words.shape[0], rows * k.index(weights.blocks * weights.block), panel)
@@ -75,15 +73,18 @@ class _Layer:
     weights: Weights
     y: Buffer
 
-    def few(self, p: Any, m: Any, rows: int) -> Stmt:
-        """Fewer rows of data than a tile has."""
+    def few(self, p: Any, given: Any, rows: int) -> Stmt:
+        """Fewer rows of data than a tile has. All that are given: the loop keeps its indices inside of them."""
         w, width = self.weights, PANEL if rows == 1 else WIDTH
 
         def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
             return w.bytes_of(load(w.words, p, b * k.index(w.words_in_block) + n, u), place)
 
-        tiles = (_Tile(p, m, rows, u, width, k.index(0), w.blocks) for u in range(0, PANEL, width))
-        return both(*(self.tile(tile, bytes_at, k.const(0, FLOAT)) for tile in tiles))
+        def tiles(n: Any) -> Stmt:
+            each = (_Tile(p, n * k.index(rows), rows, u, width, k.index(0), w.blocks) for u in range(0, PANEL, width))
+            return both(*(self.tile(tile, bytes_at, k.const(0, FLOAT)) for tile in each))
+
+        return loop(given // k.index(rows), tiles, "m")
 
     def several(self, p: Any, rows: Any) -> Stmt:
         """Part by part."""
