@@ -142,3 +142,31 @@ def test_rows_of_results() -> None:
 
     with pytest.raises(AttributeError, match="first has no axes to schedule"):
         _ = first(given[0]).op.axis
+
+
+@script
+def triangle(a):
+    """Rows of different lengths behind whole ones."""
+    c = output_tensor(a.shape, a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = 0.0
+        for j in range(i + 1):
+            c[i, j] = a[i, j] * 2.0
+    return c
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_rows_of_different_lengths(split: bool) -> None:
+    """Guards loops whose length follows from the loop around them, which threads share: how much an iteration computes
+    was said in terms of that loop, outside of it (an internal error)."""
+    given = te.placeholder((7, 7), name="A")
+    made = triangle(given)
+    schedule = te.create_schedule(made.op)
+    if split:
+        schedule[made].parallel(schedule[made].split(made.op.axis[0], 3)[0])
+        schedule[made].split(made.op.axis[1], 2)
+    array = np.random.default_rng(0).random((7, 7), np.float32)
+    out = nd.empty((7, 7))
+    build(schedule, [given, made], "llvm")(nd.array(array), out)
+    np.testing.assert_array_equal(out.numpy(), 2 * np.tril(array))

@@ -107,13 +107,14 @@ def _in_parallel(stmt: st.Stmt, scratch: set[tir.Var], target: Target) -> st.Stm
             break
         axes.append(Axis(inner.loop_var, inner.extent))
         inner = inner.body
-    return parallel_rows(axes, _work(inner), inner, target.num_cores) if axes else stmt
+    work = _work(inner, {axis.var for axis in axes})
+    return parallel_rows(axes, work, inner, target.num_cores) if axes else stmt
 
 
-def _work(stmt: st.Stmt) -> PrimExpr:
-    """Roughly how many elementary operations a statement takes."""
-    nodes = post_order(stmt)
-    inside = {n.loop_var for n in nodes if isinstance(n, st.For)} | {n.var for n in nodes if isinstance(n, st.LetStmt)}
+def _work(stmt: st.Stmt, inside: set[tir.Var]) -> PrimExpr:
+    """Roughly how many elementary operations a statement takes, not in terms of the loops around it (`inside`)."""
+    nodes = st.statements(stmt)
+    inside |= {n.loop_var for n in nodes if isinstance(n, st.For)} | {n.var for n in nodes if isinstance(n, st.LetStmt)}
     total: PrimExpr = i64(0)
     pending: list[tuple[st.Stmt, tuple[PrimExpr, ...]]] = [(stmt, ())]
     while pending:
