@@ -169,7 +169,8 @@ class Maker:
                 size = 1
                 for dim in shape:
                     size *= dim
-                numbers = array([self.below(7) - 3 for _ in range(size)], dtype=dtype)
+                lowest = 0 if dtype == "uint8" else -3
+                numbers = array([self.below(7) + lowest for _ in range(size)], dtype=dtype)
                 return Constant(array(numbers.data.reshape(shape) / (2 if "float" in dtype else 1), dtype=dtype))
             case ("tuple", *fields):
                 return Tuple(tuple(self.leaf(f) for f in fields))

@@ -33,10 +33,14 @@ MATRIX: Kind = ("tensor", (2, 2), "float32")
 SCALAR: Kind = ("tensor", (), "float32")
 INT: Kind = ("tensor", (), "int32")
 HALVES: Kind = ("tensor", (2,), "float16")
+ROUGH: Kind = ("tensor", (2,), "bfloat16")
+DOUBLES: Kind = ("tensor", (2,), "float64")
 BYTES: Kind = ("tensor", (2,), "int8")
+UNSIGNED: Kind = ("tensor", (2,), "uint8")
 LONG: Kind = ("tensor", (), "int64")
 EMPTY: Kind = ("tensor", (0, 2), "float32")
-KINDS = (HALVES, BYTES, LONG, EMPTY)
+OTHER_FLOATS, OTHER_BYTES = (HALVES, ROUGH, DOUBLES), (BYTES, UNSIGNED)
+KINDS = (*OTHER_FLOATS, *OTHER_BYTES, LONG, EMPTY)
 EITHER = "type Either[A, B] { Left(A), Right(B), Both(A, B), Later(fn() -> A) }"
 
 
@@ -54,11 +58,11 @@ def of_kind(maker: Any, kind: Kind, env: Env, depth: int) -> Any:
         return op(name, maker.expr(kind, env, depth), maker.expr(kind, env, depth))
     if kind == LONG:
         return op("cast", maker.expr(INT, env, depth), dtype="int64")
-    if kind == HALVES:
-        return op("cast", maker.expr(VECTOR, env, depth), dtype="float16")
-    if kind == BYTES:
+    if kind in OTHER_FLOATS:
+        return op("cast", maker.expr(VECTOR, env, depth), dtype=kind[2])
+    if kind in OTHER_BYTES:
         less = op("less", maker.expr(VECTOR, env, depth), maker.expr(VECTOR, env, depth))
-        return op("cast", less, dtype="int8")
+        return op("cast", less, dtype=kind[2])
     return op("strided_slice", maker.expr(MATRIX, env, depth), begin=(0,), end=(0,), axes=(0,))
 
 
@@ -67,14 +71,14 @@ def back_to(maker: Any, kind: Kind, env: Env, depth: int) -> Any:
     if kind == INT:
         if maker.below(2):
             return op("cast", maker.expr(LONG, env, depth), dtype="int32")
-        return op("sum", op("cast", maker.expr(BYTES, env, depth), dtype="int32"))
+        return op("sum", op("cast", maker.expr(maker.pick(OTHER_BYTES), env, depth), dtype="int32"))
     if kind == SCALAR:
         return op("sum", maker.expr(EMPTY, env, depth))
     if kind == MATRIX:
         return op("concatenate", Tuple((maker.expr(EMPTY, env, depth), maker.expr(MATRIX, env, depth))), axis=0)
     choice = maker.below(4)
     if choice == 0:
-        return op("cast", maker.expr(maker.pick((HALVES, BYTES)), env, depth), dtype="float32")
+        return op("cast", maker.expr(maker.pick((*OTHER_FLOATS, *OTHER_BYTES)), env, depth), dtype="float32")
     if choice == 1:
         return op("sum", maker.expr(EMPTY, env, depth), axis=(0,))
     if choice == 2:
