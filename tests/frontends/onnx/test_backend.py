@@ -84,3 +84,19 @@ def test_bound_weights_replace_those_of_the_model(tmp_path: Path) -> None:
     onnx.save(model, path)
     found = baton.compile(path, params={"w": np.float32([1, 2, 3])}).run({"x": X})[0]
     np.testing.assert_array_equal(found, X * np.float32([1, 2, 3]))
+
+
+def test_inputs_that_have_a_value_in_the_model() -> None:
+    """They may be given, as ONNX says; they were refused as unknown."""
+    weight = onnx.numpy_helper.from_array(np.ones(3, np.float32), "w")
+    node = helper.make_node("Mul", ["x", "w"], ["y"])
+    prepared = backend.prepare(model_of([node], [("x", ["n", 3]), ("w", [3])], weights=[weight]))
+    np.testing.assert_array_equal(prepared.run({"x": X, "w": np.float32([1, 2, 3])}).y, X * np.float32([1, 2, 3]))
+    np.testing.assert_array_equal(prepared.run([X]).y, X)
+
+
+def test_sizes_of_values_that_are_bound() -> None:
+    """One row where three are declared was broadcast."""
+    model = model_of([helper.make_node("Mul", ["x", "w"], ["y"])], [("x", ["n", 3]), ("w", [3])])
+    with pytest.raises(DiagnosticError, match=r"'w' is float32 \(3,\), but is bound to float32 \(1,\)"):
+        baton.compile(model, params={"w": np.ones(1, np.float32)})

@@ -25,7 +25,8 @@ class BatonBackendRep(BackendRep):
     """A compiled model as ONNX's tests and tools see one.
 
     ONNX lets axes, paddings and sizes be inputs. A model for which these must be known is compiled when it is first
-    run, and again for every further value of these inputs (`KEPT` programs are kept); `Model.run` never does that.
+    run, and again for every further value of these inputs (`KEPT` programs are kept); `Model.run` never does that. The
+    same goes for inputs that have a value in the model, if they are given another one.
     """
 
     KEPT = 16
@@ -35,6 +36,8 @@ class BatonBackendRep(BackendRep):
         self.options = dict(options)
         weights = {t.name for t in proto.graph.initializer}
         self.names = tuple(i.name for i in proto.graph.input if i.name not in weights)
+        self.optional = tuple(i.name for i in proto.graph.input if i.name in weights)
+        """The inputs that have a value in the model."""
         self.bound: tuple[str, ...] = ()
         """The inputs whose values programs are compiled for."""
         self.programs: dict[Any, Model] = {}
@@ -54,9 +57,10 @@ class BatonBackendRep(BackendRep):
 
     def _program(self, feed: Mapping[str, AnyArray]) -> Model:
         """The program for the values of the bound inputs."""
-        key = tuple((n, feed[n].dtype.str, feed[n].shape, feed[n].tobytes()) for n in self.bound)
+        fixed = {n: feed[n] for n in (*self.bound, *self.optional) if n in feed}
+        key = tuple((n, a.dtype.str, a.shape, a.tobytes()) for n, a in fixed.items())
         if key not in self.programs:
-            values = {**self.options.get("params", {}), **{n: feed[n] for n in self.bound}}
+            values = {**self.options.get("params", {}), **fixed}
             model = compile_model(self.proto, **{**self.options, "params": values})
             while len(self.programs) >= self.KEPT:
                 del self.programs[next(iter(self.programs))]
@@ -76,7 +80,8 @@ class BatonBackendRep(BackendRep):
             except DynamicValueError as error:
                 if not self._may_bind(error):
                     raise
-        arrays = model.run({name: array for name, array in feed.items() if name not in self.bound})
+        fixed = {*self.bound, *self.optional}
+        arrays = model.run({name: array for name, array in feed.items() if name not in fixed})
         return namedtupledict("Outputs", [spec.name for spec in model.outputs])(*arrays)
 
     def _feed(self, inputs: Any) -> dict[str, AnyArray]:
@@ -94,7 +99,7 @@ class BatonBackendRep(BackendRep):
             if name not in found:
                 raise fail("input-missing", f"input {name!r} is missing", help=f"the inputs are: {self.names}")
         read = {n: read_tensor(v, None) if isinstance(v, onnx.TensorProto) else v for n, v in found.items()}
-        return {n: np.asarray(v) if n in self.bound else v for n, v in read.items()}
+        return {n: np.asarray(v) if n in (*self.bound, *self.optional) else v for n, v in read.items()}
 
 
 class BatonBackend(Backend):

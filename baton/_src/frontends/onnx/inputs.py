@@ -61,8 +61,9 @@ class Inputs:
         """The inputs and weights that `values` gives, checked against what the model declares."""
         strings = {i.name for i in graph.input if _holds_strings(i)}
         found: dict[str, Value] = {}
-        declared = {i.name: self._info(i) for i in graph.input if i.name in self.values}
-        declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
+        initial = {n: weights[n] for n in weights if n in self.values}  # others may be of another length
+        declared = {n: TensorInfo(None, DataType(a.dtype), a.ndim) for n, a in initial.items()}
+        declared.update((i.name, self._info(i)) for i in graph.input if i.name in self.values)
         for name, array in self.values.items():
             if name not in declared:
                 known = ", ".join(i.name for i in graph.input if i.name not in weights)
@@ -70,7 +71,8 @@ class Inputs:
             found[name] = self._constant(array, holds_strings=name in strings)
             info, kept = declared[name], found[name].array
             array = array if kept is None else kept
-            if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
+            sizes_differ = any(isinstance(d, int) and d != s for d, s in zip(info.shape or (), array.shape))
+            if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim) or sizes_differ:
                 wanted, given = described(info), f"{array.dtype} {show_shape(array.shape)}"
                 raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {given}")
         return found
