@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
@@ -31,6 +31,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.ops.precision import is_narrow
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.passes.tir.lowering.vectorize_loops import UNROLL_VECTORS, has_cheap_masks
@@ -84,7 +85,7 @@ def _score(stage: Stage, axis: Axis) -> float:
 
 def reduction(stage: Stage, target: Target) -> st.Stmt:
     """The loops of the stage, over its spatial axes that the given outer loops leave, and its reduced axes."""
-    stage = merge_trailing(stage)
+    stage = _in_float32(merge_trailing(stage))
     lanes = _lanes(stage, target)
     size, least = stage.reduce[-1].size, lanes // 2 if has_cheap_masks(target) else lanes
     if along_reduction(stage, target) and (size is None or size >= least):
@@ -92,6 +93,25 @@ def reduction(stage: Stage, target: Target) -> st.Stmt:
     if stage.spatial:
         return nest(stage.spatial[:-1], _side_by_side(stage, lanes))
     return _accumulated(stage)
+
+
+def _in_float32(stage: Stage) -> Stage:
+    """A stage of extrema of floats of 16 bits that is combined in float32, which holds them exactly: they would be
+    converted back at each step.
+    """
+    if not is_narrow(stage.buffer.dtype) or stage.combiner not in (tir.Max, tir.Min):
+        return stage
+    assert stage.init is not None
+    return replace(stage, value=_wide(stage.value), init=ops.cast("float32", stage.init))
+
+
+def _wide(value: PrimExpr) -> PrimExpr:
+    """A value in float32; each case of one that depends on a condition is converted by itself."""
+    match value:
+        case tir.Call(op=Op(name="tir.if_then_else"), args=(condition, inside, other)):
+            return if_then_else(condition, _wide(inside), _wide(other))
+        case _:
+            return ops.cast("float32", value)
 
 
 def _side_by_side(stage: Stage, lanes: int) -> st.Stmt:
@@ -138,14 +158,14 @@ def _part(stage: Stage, begin: PrimExpr, end: PrimExpr, lanes: int = 0, kind: st
     """Elements of the last spatial axis from `begin` to `end`, in vectors of so many lanes where that is said."""
     axis, place = stage.spatial[-1], index_var(stage.spatial[-1].var.name)
     at = ops.cast(axis.var.dtype, ops.add(begin, place))
-    element = _accumulated(stage) if stage.reduce else st.BufferStore(stage.buffer, stage.value, stage.indices)
+    element = _accumulated(stage) if stage.reduce else _stored(stage, stage.value)
     body = substitute_and_fold(element, {axis.var: at})
     return loop(place, ops.subtract(as_int64(end), begin), body, kind, **({"lanes": lanes} if lanes else {}))
 
 
 def _accumulated(stage: Stage) -> st.Stmt:
     """One element, accumulated in a register over all reduced axes."""
-    held = local_buffer("acc", (1,), stage.buffer.dtype)
+    held = local_buffer("acc", (1,), stage.value.dtype)
     zero = (i64(0),)
     assert stage.combiner is not None
     assert stage.init is not None
@@ -154,9 +174,13 @@ def _accumulated(stage: Stage) -> st.Stmt:
     body = sequence(
         st.BufferStore(held, stage.init, zero),
         under_conditions(stage.reduce, conditions, update, _unrolled(stage.reduce)),
-        st.BufferStore(stage.buffer, tir.BufferLoad(held, zero), stage.indices),
+        _stored(stage, tir.BufferLoad(held, zero)),
     )
     return allocated(held, body)
+
+
+def _stored(stage: Stage, result: PrimExpr) -> st.Stmt:
+    return st.BufferStore(stage.buffer, ops.cast(stage.buffer.dtype, result), stage.indices)
 
 
 def _unrolled(window: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -176,7 +200,7 @@ def _partial_results(stage: Stage, lanes: int, masks: bool) -> st.Stmt:
     chains = CHAINS if axis.size is None or axis.size >= lanes * CHAINS else 1
     chains = tuned("reduce_chains", chains, (n for n in (1, 2, 4, 8) if axis.size is None or axis.size >= lanes * n))
     width = lanes * chains
-    held = local_buffer("part", (width,), stage.buffer.dtype)
+    held = local_buffer("part", (width,), stage.value.dtype)
     assert stage.init is not None
     start = index_var("lane")
     fill = loop(start, width, st.BufferStore(held, identity(stage), (start,)), VECTORIZED)
@@ -190,8 +214,7 @@ def _partial_results(stage: Stage, lanes: int, masks: bool) -> st.Stmt:
     main = loop(block, full, sequence(*rows), SERIAL)
     whole = nest(stage.reduce[:-1], sequence(main, _tail(stage, held, ops.multiply(full, i64(width)), lanes, masks)))
     result = stage.combiner(stage.init, tir.BufferLoad(held, (i64(0),))) if stage.combiner else stage.init
-    final = st.BufferStore(stage.buffer, result, stage.indices)
-    return allocated(held, sequence(fill, whole, *_gathered(stage, held, width), final))
+    return allocated(held, sequence(fill, whole, *_gathered(stage, held, width), _stored(stage, result)))
 
 
 def _tail(stage: Stage, held: Buffer, done: PrimExpr, lanes: int, masks: bool) -> st.Stmt:
@@ -238,7 +261,7 @@ def _gathered(stage: Stage, held: Buffer, width: int) -> list[st.Stmt]:
 
 def identity(stage: Stage) -> PrimExpr:
     """The identity element of the combiner (the initial value may be different)."""
-    dtype = stage.buffer.dtype
+    dtype = stage.value.dtype
     if stage.combiner is tir.Add:
         return ops.const(0, dtype)
     if stage.combiner is tir.Mul:
