@@ -179,6 +179,7 @@ _ROWS = (
     _system("tvm_struct_get", 3, Effect.READ),
     _system("tvm_struct_set", 4, Effect.UPDATE),
     _system("vscale", 0, Effect.PURE),
+    Intrinsic("tir.vector_bits", 0, Operands.ANY, Result.GIVEN, lambda: np.int32(128)),  # the target's, once lowered
     # --- calls out of TIR
     _system("call_extern", -1, Effect.UPDATE),
     _system("call_pure_extern", -1, Effect.PURE),

@@ -9,6 +9,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import baton
+from baton._src.ir.target import Target
 from baton.relax.frontend.onnx import from_onnx
 from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, in_both_languages, onnxruntime_outputs
 
@@ -141,6 +142,21 @@ def test_rounded_data(zeros: bool, bits: int, inputs: int, block: int) -> None:
         most = half_steps @ np.abs(weights).T
         assert (np.abs(found - exact) <= 1.0001 * most + 1e-3).all()
         assert np.abs(found - exact).max() > 1e-4 * most.max()
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "nehalem"])
+def test_narrower_vectors(cpu: str) -> None:
+    """Guards tiles that fit fewer and narrower registers, and what multiplies bytes there."""
+    target = Target(f"llvm -mcpu={cpu}")
+    if not target.features <= Target("llvm").features:
+        pytest.skip("this processor lacks features of the target")
+    x = RANDOM.integers(-126, 127, (7, 96)).astype("float32")
+    x[:, ::32] = 127
+    for bits, level in ((4, 0), (4, 4), (8, 4)):
+        model, known = layer(70, 96, 32, zeros=True, bits=bits, level=level)
+        compiled, exact = baton.compile(model, target=target), x @ written_out(known, bits).T
+        for rows in (1, 2, 7):
+            np.testing.assert_allclose(compiled.run({"x": x[:rows]})[0], exact[:rows], rtol=1e-4, atol=0.5)
 
 
 @pytest.mark.parametrize("zeros", [False, True])

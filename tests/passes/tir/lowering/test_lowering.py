@@ -23,6 +23,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import BufferRegion, decl_buffer
 from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 
 WIDE = Target("llvm -mcpu=x86-64-v4")
@@ -136,6 +137,16 @@ def test_vectors_cover_the_loop_exactly(extent: int, target: Target) -> None:
     stored = sum(_covered(s, body) for s in of(st.BufferStore, body))
     assert stored == extent or of(st.IfThenElse, body)
     assert func.params
+
+
+def test_the_width_of_vectors_is_known() -> None:
+    """Guards choices by it: the branch that is not taken is gone."""
+    bits = tir.Call("int32", intrinsic("vector_bits"), ())
+    wide, narrow = (st.Evaluate(tir.IntImm("int32", n)) for n in (1, 2))
+    choice = st.IfThenElse(tir.EQ(bits, tir.IntImm("int32", 512)), wide, narrow)
+    assert vectorize_loops(choice, WIDE) is wide
+    assert vectorize_loops(choice, NARROW) is narrow
+    assert isinstance(vectorize_loops(choice.with_fields(else_case=None), NARROW), st.Evaluate)
 
 
 @pytest.mark.parametrize("extent", [0, -2])

@@ -11,7 +11,15 @@ from functools import partial
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.linalg.block_quantised.weights import FLOAT, PANEL, Weights, lanes, over_panels, unit
+from baton._src.ops.linalg.block_quantised.weights import (
+    FLOAT,
+    PANEL,
+    Weights,
+    lanes,
+    over_panels,
+    unit,
+    with_wide_vectors,
+)
 from baton._src.ops.loop_nests import both, lets, load, local, loop, store, when
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
@@ -19,8 +27,10 @@ from baton._src.tir.stmt import Stmt
 
 PART = 64
 """Most inputs whose weights are written out together: 16 KB."""
-ROWS = 6
-"""Rows that share each load of a weight: with four vectors each, 24 sums in registers."""
+ROWS, NARROW = 6, 16
+"""Rows that share each load of a weight, with four vectors each, 24 sums in registers; units of a tile where vectors
+are narrower: two of 256 bits in each row, 12 sums.
+"""
 
 
 def exact_kernel(x: Buffer, inputs: int, weights: Weights, y: Buffer) -> Stmt:
@@ -106,12 +116,16 @@ class _Layer:
             first = n * k.index(part)
 
             def with_weights(real: Buffer) -> Stmt:
-                tile = partial(self.tile, p, first, part, real)
-                many = loop(rows // k.index(ROWS), lambda i: tile(i * k.index(ROWS), ROWS), "tile")
-                done = rows // k.index(ROWS) * k.index(ROWS)
-                return both(
-                    self.write(p, first, part, real), many, loop(rows - done, lambda i: tile(done + i, 1), "rest")
-                )
+                def tiles(width: int) -> Stmt:
+                    def tile(m: Any, count: int) -> Stmt:
+                        each = range(0, PANEL, width)
+                        return both(*(self.tile(p, first, part, real, m, count, u, width) for u in each))
+
+                    done = rows // k.index(ROWS) * k.index(ROWS)
+                    many = loop(rows // k.index(ROWS), lambda i: tile(i * k.index(ROWS), ROWS), "tile")
+                    return both(many, loop(rows - done, lambda i: tile(done + i, 1), "rest"))
+
+                return both(self.write(p, first, part, real), with_wide_vectors(tiles(PANEL), tiles(NARROW)))
 
             return local("weights", (part * PANEL,), FLOAT, with_weights)
 
@@ -137,13 +151,14 @@ class _Layer:
 
         return loop(part // w.in_word, word, "word")
 
-    def tile(self, p: Any, first: Any, part: int, real: Buffer, begin: Any, rows: int) -> Stmt:
-        """Add what a part contributes to `rows` rows from `begin` on."""
-        places = [k.index(row * PANEL) for row in range(rows)]
+    def tile(self, p: Any, first: Any, part: int, real: Buffer, begin: Any, rows: int, start: int, width: int) -> Stmt:
+        """Add what a part contributes to `rows` rows from `begin` on, of `width` units of the panel from `start` on."""
+        places = [k.index(row * width - start) for row in range(rows)]
 
         def sums(acc: Buffer) -> Stmt:
             def each(body: Any) -> Stmt:
-                return both(*(lanes(PANEL, partial(body, begin + k.index(row), places[row])) for row in range(rows)))
+                starts = ((begin + k.index(row), place) for row, place in enumerate(places))
+                return both(*(lanes(width, partial(body, m, place), start) for m, place in starts))
 
             def read(m: Any, at: Any, u: Any) -> Stmt:
                 return store(acc, (at + u,), load(self.y, m, unit(p, u)))
@@ -160,4 +175,4 @@ class _Layer:
 
             return both(each(read), loop(k.index(part), step, "k"), each(write))
 
-        return local("sums", (rows * PANEL,), FLOAT, sums)
+        return local("sums", (rows * width,), FLOAT, sums)

@@ -13,7 +13,15 @@ from functools import partial
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.linalg.block_quantised.weights import FLOAT, PANEL, Weights, lanes, over_panels, unit
+from baton._src.ops.linalg.block_quantised.weights import (
+    FLOAT,
+    PANEL,
+    Weights,
+    lanes,
+    over_panels,
+    unit,
+    with_wide_vectors,
+)
 from baton._src.ops.loop_nests import both, lets, load, local, loop, store, when
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
@@ -21,8 +29,8 @@ from baton._src.tir.expr import Ramp
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 
-ROWS, WIDTH = 4, 32
-"""Rows and units of a tile."""
+ROWS, NARROW_ROWS, WIDTH = 4, 3, 32
+"""Rows of a tile, with vectors of 512 bits and others, and its units."""
 PART = 256
 """Inputs whose weights are written out together, unless a block is larger: 16 KB."""
 
@@ -121,13 +129,13 @@ class _Layer:
             each = (_Tile(p, m, count, u, WIDTH, first, blocks) for u in range(0, PANEL, WIDTH))
             return both(*(self.tile(tile, bytes_at) for tile in each))
 
-        done = rows // k.index(ROWS) * k.index(ROWS)
-        many = loop(rows // k.index(ROWS), lambda n: tiles(n * k.index(ROWS), ROWS), "tile")
-        return both(loop(w.words_in_block * blocks, write, "word"), many, self.rest(rows - done, done, tiles))
+        def all_tiles(count: int) -> Stmt:
+            done = rows // k.index(count) * k.index(count)
+            many = loop(rows // k.index(count), lambda n: tiles(n * k.index(count), count), "tile")
+            return both(many, loop(rows - done, lambda n: tiles(done + n, 1), "rest"))
 
-    def rest(self, rows: Any, done: Any, tiles: Callable[[Any, int], Stmt]) -> Stmt:
-        """The rows that fill no tile."""
-        return loop(rows, lambda n: tiles(done + n, 1), "rest")
+        written = loop(w.words_in_block * blocks, write, "word")
+        return both(written, with_wide_vectors(all_tiles(ROWS), all_tiles(NARROW_ROWS)))
 
     def tile(self, tile: _Tile, bytes_at: Callable[..., Any], start: Any = None) -> Stmt:
         """Add to `start`, or to what is in the result, what blocks contribute."""

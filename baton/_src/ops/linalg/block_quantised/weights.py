@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import load
+from baton._src.ops.loop_nests import load, when
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
@@ -79,6 +79,12 @@ class Weights:
 
 def _shifted(word: Any, bits: int) -> Any:
     return k.call("shift_right", word, k.const(bits, INT32)) if bits else word
+
+
+def with_wide_vectors(wide: Stmt, narrow: Stmt) -> Stmt:
+    """`wide` where vectors have 512 bits (and there are 32 of them), `narrow` elsewhere: tiles that fit registers."""
+    bits = k.tir.Call(INT32, k.intrinsic("vector_bits"), ())
+    return when(k.tir.EQ(bits, k.const(512, INT32)), wide, narrow)
 
 
 def over_panels(count: Any, work: Any, body: Callable[[Any], Stmt]) -> Stmt:

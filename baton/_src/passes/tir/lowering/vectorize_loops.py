@@ -27,6 +27,7 @@ from baton._src.passes.tir.vector_order import lanes_need_each_other
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.intrinsics import intrinsic
 
 UNROLL_VECTORS = 8
 """Up to this many vectors of a constant extent are unrolled instead of looped over."""
@@ -38,6 +39,10 @@ def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
     """`body` with marked loops vectorised, inner loops first."""
 
     def rule(node: Node) -> Any:
+        if isinstance(node, tir.Call) and node.op is _VECTOR_BITS:
+            return tir.IntImm(node.dtype, target.vector_bits)
+        if isinstance(node, st.IfThenElse) and isinstance(node.condition, tir.IntImm):
+            return _chosen(node, bool(node.condition.value))
         if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
             return fold(node)
         try:
@@ -47,6 +52,16 @@ def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
 
     found: st.Stmt = rewrite(body, rule)
     return found
+
+
+_VECTOR_BITS = intrinsic("vector_bits")
+
+
+def _chosen(choice: st.IfThenElse, condition: bool) -> st.Stmt:
+    """The branch that is taken, where that is known."""
+    if condition:
+        return choice.then_case
+    return st.Evaluate(tir.IntImm("int32", 0)) if choice.else_case is None else choice.else_case
 
 
 def vector_lanes(loop: st.For, target: Target) -> int:
