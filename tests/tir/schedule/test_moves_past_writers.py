@@ -11,6 +11,7 @@ import pytest
 from baton import tir
 from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton.script import from_source
 from baton.script import tir as T
 
 
@@ -203,3 +204,42 @@ def test_sums_are_finished_where_they_are_used_last() -> None:
     found = np.zeros((3, 4), "float32")
     run_prim_func(sch.func, [a, found])
     assert found.tolist() == expected.tolist() == (a - 2 * a.sum(1, keepdims=True)).tolist()
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda s: s.compute_inline("B"),
+        lambda s: s.reverse_compute_inline("C"),
+        lambda s: s.compute_at("B", s.get_loops("C")[0]),
+        lambda s: s.reverse_compute_at("C", s.get_loops("B")[0]),
+    ],
+)
+@pytest.mark.parametrize("between", ["B[k % 3] = B[k % 3] * 2", "A[k] = 0", "C[k] = B[k]"])
+def test_statements_outside_of_blocks_are_not_passed(move: Any, between: str) -> None:
+    """Found by random kernels: what a loop without a block did to a buffer was lost when its block was inlined."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] + 1
+    for k in range(8):
+        {between}
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v] * 3
+""")
+    s = tir.Schedule(func)
+    try:
+        move(s)
+    except ScheduleError:
+        return
+    results = []
+    for program in (func, s.mod["main"]):
+        results.append([np.arange(8, dtype="int32"), np.zeros(8, "int32")])
+        run_prim_func(program, results[-1])
+    np.testing.assert_array_equal(*results)

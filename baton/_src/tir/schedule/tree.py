@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.global_names import free_name
-from baton._src.ir.traverse import rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.support.diagnostics import Diagnostic, ScheduleError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -72,12 +72,34 @@ def computes(block: st.Block) -> bool:
 
 
 def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
-    """The blocks that a block passes when it moves behind or before all of the others, those included."""
+    """The blocks that a block passes when it moves behind or before all of the others, those included.
+
+    Refused if statements outside of blocks, of which nothing states the order, use what the block changes.
+    """
     order = realizes(root)
     place, ends = order.index(realize), [order.index(r) for r in others]
     first, last = min((place, *ends)), max((place, *ends))
     around = path_to(root, realize)
+    _require_nothing_loose(root, realize, around)
     return [r for r in order[first : last + 1] if computes(r.block) and r is not realize and r not in around]
+
+
+def _require_nothing_loose(root: st.Stmt, realize: st.BlockRealize, around: list[st.Stmt]) -> None:
+    reads, writes = ({region.buffer for region in regions} for regions in (realize.block.reads, realize.block.writes))
+
+    def inside(node: Any) -> Sequence[Any]:
+        is_whole = isinstance(node, st.BlockRealize) and (
+            node is realize or (computes(node.block) and node not in around)
+        )
+        return () if is_whole else children(node)
+
+    for node in post_order(root, below=inside):
+        if isinstance(node, st.BufferStore):
+            met = node.buffer in reads | writes
+        else:
+            met = isinstance(node, tir.BufferLoad) and node.buffer in writes
+        if met:
+            raise refuse(f"{node.buffer.name} of block {realize.block.name_hint} is used outside of blocks, too")
 
 
 def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
