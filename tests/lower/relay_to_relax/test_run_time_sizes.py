@@ -34,6 +34,12 @@ def numbers(*values: int) -> Any:
     return np.array(values, "int64")
 
 
+def halves(x: Any) -> Any:
+    """(n, 6) as (n, 2, 3), by sizes of what was computed before."""
+    count = relay.take(relay.shape_of(relay.exp(x), "int64"), one([0]))
+    return relay.reshape(relay.tanh(x), relay.concatenate([count, one([2, -1])], 0))
+
+
 CASES: dict[str, tuple[Any, list[Any], list[list[Any]]]] = {
     "topk": (
         relay.topk(X, NUMBER, axis=1, ret_type="values", is_ascend=True),
@@ -48,6 +54,11 @@ CASES: dict[str, tuple[Any, list[Any], list[list[Any]]]] = {
     ),
     "reshape to a size of the operand": (
         relay.reshape(X, relay.concatenate([one([-1]), relay.take(relay.shape_of(X, "int64"), one([0]))], 0)),
+        [X],
+        [[DATA], [DATA[:1]]],
+    ),
+    "sizes of computed tensors, that agree": (
+        halves(X) + halves(relay.nn.relu(X)) * relay.reshape(halves(X), relay.shape_of(halves(X), "int64")),
         [X],
         [[DATA], [DATA[:1]]],
     ),

@@ -6,13 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeVar
 from baton._src.lower.relay_to_relax.types import OBJECT, TypeLowering, says_more
 from baton._src.relax import nodes as rx
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import DiagnosticError
 
 Bindings = list[rx.Binding]
+
+
+_SIMPLE = (rx.Call, rx.Tuple, rx.TupleGetItem, rx.Constant)
 
 
 class BindingEmitter:
@@ -35,6 +42,8 @@ class BindingEmitter:
         self.functions: dict[Any, FuncType] = {}
         """Variables and nodes whose value is a function literal: they are called directly."""
         self._names: dict[str, int] = {}
+        self.keeps_infos = False
+        """Whether variables get their StructInfo at once, for rules that ask for dims; else normalisation finds it."""
 
     def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
         """The type parameters of the ADT a constructor belongs to."""
@@ -44,6 +53,8 @@ class BindingEmitter:
         """Bind `value` to a new variable."""
         span = getattr(origin, "span", None)
         var = rx.Var(self.fresh(hint), span=span)
+        if self.keeps_infos and isinstance(value, _SIMPLE):
+            set_note(var, "struct_info_", _deduced(value))
         bindings.append(rx.VarBinding(var, value, span))
         return var
 
@@ -76,3 +87,11 @@ class BindingEmitter:
             packed = (callee, *args)
             made = rx.Call(special_op("call_pure_packed"), packed, None, said, getattr(origin, "span", None))
         return self.emit(bindings, made, origin)
+
+
+def _deduced(value: Any) -> StructInfo | None:
+    """The StructInfo of a value; None if a part has none yet, or it has none: normalisation says why."""
+    try:
+        return deduce(value, Context())
+    except DiagnosticError:
+        return None

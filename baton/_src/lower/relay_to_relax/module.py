@@ -13,6 +13,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter
+from baton._src.lower.relay_to_relax.operators_by_sizes import is_sized_by_numbers
 from baton._src.lower.relay_to_relax.scope_lowering import ScopeLowering
 from baton._src.lower.relay_to_relax.types import TypeLowering
 from baton._src.relax.block_builder import BlockBuilder
@@ -41,6 +42,7 @@ def lower(module: IRModule) -> IRModule:
         set_note(names[var.name_hint], "struct_info_", types.function(schemes[var.name_hint], pure))
     for var, function in functions.items():
         emitter = BindingEmitter(types, names, schemes, pure, typed.type_definitions)
+        emitter.keeps_infos = any(map(is_sized_by_numbers, walk(function)))
         lowering = ScopeLowering(function, emitter)
         made = run(lowering.function(function, schemes[var.name_hint]))
         named = made.with_attr("global_symbol", var.name_hint)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from baton._src.ir.expr import Op
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.run_time_sizes import RunTimeSizes, constant_values, less, static_dims
 from baton._src.lower.relay_to_relax.shape_values import Dims
@@ -180,6 +181,11 @@ _RULES: Mapping[str, Callable[[RunTimeSizes], Any]] = {
     "dyn.nn.upsampling3d": _upsampling,
     "arange": _arange,
 }
+
+
+def is_sized_by_numbers(node: object) -> bool:
+    """Whether this is a call that a rule here may lower: rules ask for the dims of operands."""
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _RULES
 
 
 def lower_by_sizes(
