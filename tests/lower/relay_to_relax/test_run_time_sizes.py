@@ -155,6 +155,16 @@ def test_impossible_sizes_are_errors(name: str) -> None:
         run("vm", baton.IRModule.from_expr(relay.Function(params, body)), args)
 
 
+def test_sums_of_sums_are_looked_at_once() -> None:
+    """Each names its operand twice: looked at anew, that doubles with every step."""
+    count = relay.take(relay.shape_of(X, "int64"), one([0]))
+    for _ in range(30):
+        count = count + count
+    body = relay.reshape(X, relay.concatenate([count - count + one([-1]), one([2])], 0))
+    found = run("vm", baton.IRModule.from_expr(relay.Function([X], body)), [DATA])
+    assert found[0].shape == (15, 2)
+
+
 def test_the_number_of_elements_is_read_as_a_size() -> None:
     lowered = relax.from_relay(baton.IRModule.from_expr(relay.Function([X, ONE], CASES["topk, both"][0])))
     text = lowered.script()

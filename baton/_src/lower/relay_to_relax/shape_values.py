@@ -22,15 +22,27 @@ MOST_STEPS = 32
 """How far back is looked: what computes shapes is short."""
 
 
-def shape_values(
-    expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath, steps: int = MOST_STEPS
-) -> Dims | None:
+def shape_values(expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath) -> Dims | None:
     """The elements of an expression, in order; None if they are not known. `dims_of` tells the dims of a tensor."""
+    known: dict[Any, Dims | None] = {}
+
+    def values(expr: Any, steps: int) -> Dims | None:
+        if expr not in known:
+            known[expr] = _values(expr, dims_of, math, lambda e: values(e, steps - 1) if steps else None)
+        return known[expr]
+
+    return values(expr, MOST_STEPS)
+
+
+def _values(
+    expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath, values: Callable[[Any], Dims | None]
+) -> Dims | None:
+    """The same, by those of the operands, which `values` tells."""
     if isinstance(expr, Constant):
-        values = np.asarray(expr.data.data).reshape(-1)
-        return tuple(map(int, values)) if values.dtype.kind in "iu" else None
+        found = np.asarray(expr.data.data).reshape(-1)
+        return tuple(map(int, found)) if found.dtype.kind in "iu" else None
     name = getattr(getattr(expr, "op", None), "name", None)
-    if not isinstance(expr, Call) or steps == 0 or not _is_vector(expr.checked_type):
+    if not isinstance(expr, Call) or not _is_vector(expr.checked_type):
         return None
     if name == "shape_of":
         return dims_of(expr.args[0])
@@ -38,9 +50,8 @@ def shape_values(
     if rule is None:
         return None
     given = expr.args[0].fields if isinstance(expr.args[0], Tuple) else expr.args
-    found = [shape_values(a, dims_of, math, steps - 1) for a in given]
-    operands = [v for v in found if v is not None]
-    return rule(expr, operands, math) if len(operands) == len(found) else None
+    operands = [v for v in map(values, given) if v is not None]
+    return rule(expr, operands, math) if len(operands) == len(given) else None
 
 
 def _is_vector(type_: Any) -> bool:
