@@ -63,10 +63,12 @@ def in_parts(count: PrimExpr, widths: Sequence[int], body: Callable[[PrimExpr, i
     return both(*parts)
 
 
-def lane_loop(lanes: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
-    """`body` of 0, 1, ... `lanes` - 1 at once."""
+def lane_loop(lanes: int, body: Callable[[PrimExpr], Stmt], first: int = 0) -> Stmt:
+    """`body` of `lanes` numbers from `first` on, at once."""
+    if lanes == 1:
+        return body(k.index(first))
     lane = tir.Var("lane", "int64")
-    return For(lane, k.index(0), k.index(lanes), ForKind.VECTORIZED, body(lane)) if lanes > 1 else body(k.index(0))
+    return For(lane, k.index(0), k.index(lanes), ForKind.VECTORIZED, body(lane + k.index(first)))
 
 
 def side_by_side(count: PrimExpr, lanes: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:

@@ -15,12 +15,12 @@ from baton._src.ops.linalg.block_quantised.weights import (
     FLOAT,
     PANEL,
     Weights,
-    lanes,
     over_panels,
     unit,
     with_wide_vectors,
 )
 from baton._src.ops.loop_nests import both, lets, load, local, loop, store, when
+from baton._src.ops.vector_loops import lane_loop
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
@@ -70,13 +70,15 @@ class _Layer:
                     centred = load(part, u) - w.zero(FLOAT, p, b, u) * load(met, zero)
                     return store(total, (u,), load(total, u) + w.scale(p, b, u) * centred)
 
-                clear = both(lanes(PANEL, lambda u: store(part, (u,), nothing)), store(met, (zero,), nothing))
+                clear = both(lane_loop(PANEL, lambda u: store(part, (u,), nothing)), store(met, (zero,), nothing))
                 return both(
-                    clear, loop(w.words_in_block, partial(self.word, p, m, b, part, met), "word"), lanes(PANEL, added)
+                    clear,
+                    loop(w.words_in_block, partial(self.word, p, m, b, part, met), "word"),
+                    lane_loop(PANEL, added),
                 )
 
-            begin = lanes(PANEL, lambda u: store(total, (u,), nothing))
-            end = lanes(PANEL, lambda u: store(self.y, (m, unit(p, u)), load(total, u)))
+            begin = lane_loop(PANEL, lambda u: store(total, (u,), nothing))
+            end = lane_loop(PANEL, lambda u: store(self.y, (m, unit(p, u)), load(total, u)))
             return both(begin, loop(w.blocks, one, "block"), end)
 
         def with_part(total: Buffer) -> Stmt:
@@ -102,7 +104,7 @@ class _Layer:
             more = load(met, zero)
             for x in xs:
                 more = more + x
-            return both(lanes(PANEL, of_unit), store(met, (zero,), more))
+            return both(lane_loop(PANEL, of_unit), store(met, (zero,), more))
 
         return lets([(f"x{i}", self.element(m, first + k.index(i))) for i in range(w.in_word)], with_data)
 
@@ -110,7 +112,7 @@ class _Layer:
         """Part by part."""
         w = self.weights
         part = min(w.block, PART)
-        clear = loop(rows, lambda m: lanes(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
+        clear = loop(rows, lambda m: lane_loop(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
 
         def parts(n: Any) -> Stmt:
             first = n * k.index(part)
@@ -147,7 +149,7 @@ class _Layer:
                 words = load(w.words, p, first // k.index(w.in_word) + n, u)
                 return lets((("word", words), ("scale", scale), ("offset", scale * w.zero(FLOAT, p, b, u))), values)
 
-            return lanes(PANEL, of_unit)
+            return lane_loop(PANEL, of_unit)
 
         return loop(part // w.in_word, word, "word")
 
@@ -158,7 +160,7 @@ class _Layer:
         def sums(acc: Buffer) -> Stmt:
             def each(body: Any) -> Stmt:
                 starts = ((begin + k.index(row), place) for row, place in enumerate(places))
-                return both(*(lanes(width, partial(body, m, place), start) for m, place in starts))
+                return both(*(lane_loop(width, partial(body, m, place), start) for m, place in starts))
 
             def read(m: Any, at: Any, u: Any) -> Stmt:
                 return store(acc, (at + u,), load(self.y, m, unit(p, u)))

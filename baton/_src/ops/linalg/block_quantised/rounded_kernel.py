@@ -17,12 +17,12 @@ from baton._src.ops.linalg.block_quantised.weights import (
     FLOAT,
     PANEL,
     Weights,
-    lanes,
     over_panels,
     unit,
     with_wide_vectors,
 )
 from baton._src.ops.loop_nests import both, lets, load, local, loop, store, when
+from baton._src.ops.vector_loops import lane_loop
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Ramp
@@ -65,7 +65,7 @@ class _Tile:
         """body(row, unit, place in the tile), in vectors."""
 
         def of_row(r: int) -> Stmt:
-            return lanes(self.width, lambda u: body(self.row + k.index(r), u, self.place(r, u)), self.unit)
+            return lane_loop(self.width, lambda u: body(self.row + k.index(r), u, self.place(r, u)), self.unit)
 
         return both(*map(of_row, range(self.rows)))
 
@@ -99,7 +99,7 @@ class _Layer:
         w = self.weights
         count = max(1, min(w.blocks, PART // w.block))
         whole, rest = divmod(w.blocks, count)
-        clear = loop(rows, lambda m: lanes(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
+        clear = loop(rows, lambda m: lane_loop(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
 
         def parts(plain: Buffer) -> Stmt:
             found = [clear, loop(whole, lambda n: self.part(p, rows, plain, n * k.index(count), count), "part")]
@@ -120,7 +120,7 @@ class _Layer:
                 word = load(w.words, p, first * k.index(w.words_in_block) + n, u)
                 return both(*(store(plain, (word_at(n, i, u),), w.bytes_of(word, i)) for i in range(places)))
 
-            return lanes(PANEL, of_unit)
+            return lane_loop(PANEL, of_unit)
 
         def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
             return load(plain, word_at((b - first) * k.index(w.words_in_block) + n, place, u))
@@ -192,7 +192,7 @@ class _Layer:
                     rows = range(tile.rows)
                     return lets((("w", bytes_at(b, n, place, u)),), lambda w: both(*(dot(u, w, r) for r in rows)))
 
-                return lanes(tile.width, of_unit, tile.unit)
+                return lane_loop(tile.width, of_unit, tile.unit)
 
             return lets([(f"x{r}", data(r, place)) for r in range(tile.rows)], with_data)
 

@@ -98,12 +98,6 @@ _WORTH_A_THREAD = 1 << 14
 """Inputs of a panel that are worth a thread."""
 
 
-def lanes(count: int, body: Callable[[Any], Stmt], first: int = 0) -> Stmt:
-    """Units of a panel, in vectors."""
-    unit = Var("u", "int64")
-    return For(unit, k.index(0), k.index(count), ForKind.VECTORIZED, body(unit + k.index(first)))
-
-
 def unit(panel: Any, lane: Any) -> Any:
     """The number of a unit, of its place in a panel."""
     return panel * k.index(PANEL) + lane
