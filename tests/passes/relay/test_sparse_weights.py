@@ -112,6 +112,12 @@ def test_other_convolutions_stay() -> None:
         assert list(params) == ["w"]
 
 
+def test_kernels_without_a_sparse_operator_are_refused() -> None:
+    function, params, _ = convolution("NCHW", 3)
+    with pytest.raises(ValueError, match="no sparse kernels of 3 x 3 in layout NCHW"):
+        bsr_conv2d.convert(function, params, (1, 1), 0.5, "NCHW", 3)
+
+
 @pytest.mark.parametrize("blocks", [(1, 1), (2, 3), (4, 6)])
 def test_blocks_are_the_matrix(blocks: tuple[int, int]) -> None:
     """Guards `block_sparse` against its meaning, with empty rows and matrices."""

@@ -26,6 +26,7 @@ from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import parts, rewrite, walk
 from baton._src.relay.nodes import Constant, Function, Var, var
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.tensor import AnyArray, NDArray, array
@@ -58,6 +59,11 @@ class _Kind:
 
     layout: str = ""
     kernel_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.layout and (self.layout, self.kernel_size) not in (("NHWC", 1), ("NCHW", 1), ("NHWC", 3)):
+            message = f"no sparse kernels of {self.kernel_size} x {self.kernel_size} in layout {self.layout}"
+            raise fail("op-attribute", message, help="1 x 1 in NHWC or NCHW, 3 x 3 in NHWC", kind=ValueError)
 
     def weight(self, node: Any) -> Any:
         """The weight of a call, if it is one that has a sparse counterpart; else None."""
