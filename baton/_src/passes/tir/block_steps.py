@@ -9,8 +9,6 @@ LowerOpaqueBlock (in its own file) blocks without axes are replaced by their con
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -31,7 +29,7 @@ class _BlockStep(PrimFuncPass):
         found: st.Stmt = rewrite(body, self.rule)
         return found
 
-    def rule(self, node: Node) -> Any:
+    def rule(self, node: Node) -> Node | None:
         """The replacement of `node`, or None to keep it."""
         raise NotImplementedError
 
@@ -40,7 +38,7 @@ class _BlockStep(PrimFuncPass):
 class LowerInitBlock(_BlockStep):
     """`init` runs in the body, if every reduced axis is at its start."""
 
-    def rule(self, node: Node) -> Any:
+    def rule(self, node: Node) -> Node | None:
         if not isinstance(node, st.Block) or node.init is None:
             return None
         first: st.Stmt = node.init
@@ -56,7 +54,7 @@ class LowerInitBlock(_BlockStep):
 class ConvertBlocksToOpaque(_BlockStep):
     """Replace axes by their values; blocks and their read and write regions stay."""
 
-    def rule(self, node: Node) -> Any:
+    def rule(self, node: Node) -> Node | None:
         if not isinstance(node, st.BlockRealize) or not node.iter_values:
             return None
         block = node.block
@@ -71,7 +69,7 @@ class ConvertBlocksToOpaque(_BlockStep):
 class LowerMatchBuffer(_BlockStep):
     """Replace accesses of a view (`match_buffers`) by accesses of the underlying buffer."""
 
-    def rule(self, node: Node) -> Any:
+    def rule(self, node: Node) -> Node | None:
         if not isinstance(node, st.Block) or not node.match_buffers:
             return None
         body, init = node.body, node.init

@@ -52,7 +52,7 @@ class _Flattening:
         self.flat: dict[Any, Buffer] = {}
         """The flat buffers of the buffers visited so far."""
 
-    def rule(self, node: Node) -> Any:
+    def rule(self, node: Node) -> Node | None:
         match node:
             case tir.BufferLoad(buffer=buffer, indices=indices):
                 load = tir.BufferLoad(self.flattened(buffer), (self.place(buffer, indices),))

@@ -149,7 +149,7 @@ class _Hoisting:
                 inside.remove(let.var)
         gone = {n.var for n in bound}
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             return node.body if isinstance(node, (st.LetStmt, tir.Let)) and node.var in gone else None
 
         return (rewrite(loop, rule) if gone else loop), bound

@@ -46,7 +46,7 @@ class LowerOpaqueBlock(PrimFuncPass):
         aligned = alignments(body)
         single: dict[Any, PrimExpr] = {}
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             match node:
                 case st.BlockRealize():
                     return _lowered(node, aligned)

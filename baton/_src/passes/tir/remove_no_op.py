@@ -7,8 +7,6 @@ Also the passes that remove one kind of statement: assertions, assumptions, stor
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
@@ -54,7 +52,7 @@ class RemoveAssume(PrimFuncPass):
     """Remove `T.assume(...)`, which only informs."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             return NOTHING if isinstance(node, st.Evaluate) and _calls(node.value, "tir.assume") else None
 
         return without_no_ops(rewrite(body, rule))
@@ -65,7 +63,7 @@ class RemoveStoreUndef(PrimFuncPass):
     """Remove stores of `T.undef()`, which may store anything."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             return NOTHING if isinstance(node, st.BufferStore) and _calls(node.value, "tir.undef") else None
 
         return without_no_ops(rewrite(body, rule))

@@ -112,7 +112,7 @@ def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.
 def _expression(part: Any, renames: dict[Any, Any], seen: set[Any]) -> Any:
     """An expression, or what holds some, with a variable of its own for each `Let` whose variable was seen before."""
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, tir.Let):
             return None
         var = node.var.copy() if node.var in seen else node.var

@@ -44,7 +44,7 @@ class StorageRewrite(PrimFuncPass):
         renamed = {old: new for found in shared.values() for old, (new, _) in found.items()}
         sizes = {new: size for found in shared.values() for new, size in found.values()}
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if not isinstance(node, st.Allocate):
                 return None
             if node.buffer_var in renamed and renamed[node.buffer_var] is not node.buffer_var:

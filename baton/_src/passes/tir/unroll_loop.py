@@ -70,7 +70,7 @@ class UnrollLoop(PrimFuncPass):
         ssa = converted(body, function)
         written, marked = _chosen(ssa, _options_of_loops(ssa, options))
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if isinstance(node, st.AttrStmt) and node.attr_key.startswith(("pragma_auto_unroll", "pragma_unroll_expl")):
                 return node.body
             if not isinstance(node, st.For):

@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -76,7 +77,7 @@ def _unconditional(part: st.Stmt) -> st.Stmt:
     """The statement with blocks under no condition: boxes then follow the loops, and may go beyond the buffer, as those
     of certain stores do."""
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         is_told = isinstance(node, st.BlockRealize) and ops.conjuncts(node.predicate)
         return node.with_fields(predicate=tir.IntImm("bool", 1)) if is_told else None
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
@@ -201,7 +202,7 @@ def _mentions(expr: PrimExpr, var: tir.Var) -> bool:
 
 
 def _with(index: PrimExpr, part: PrimExpr, whole: tir.Var) -> PrimExpr:
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         return whole if isinstance(node, PrimExpr) and structural_equal(node, part) else None
 
     found: PrimExpr = rewrite(index, rule)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.support.diagnostics import fail
@@ -193,7 +194,7 @@ def through_views(body: Stmt, views: Iterable[MatchBufferRegion]) -> Stmt:
     """The statement with accesses of the views as accesses of the buffers that they show."""
     sources = {view.buffer: view.source for view in views}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if isinstance(node, BufferLoad) and node.buffer in sources:
             return BufferLoad(*_place_behind(node.buffer, node.indices, sources))
         if isinstance(node, BufferStore) and node.buffer in sources:

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
@@ -105,7 +106,7 @@ def with_unique_names(body: st.Stmt) -> st.Stmt:
     """The body with unique block names (the first keeps its name)."""
     taken: set[str] = set()
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if not isinstance(node, st.Block):
             return None
         name = free_name(node.name_hint, taken, "_")

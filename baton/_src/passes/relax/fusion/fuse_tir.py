@@ -19,6 +19,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import bound_variables, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -271,7 +272,7 @@ class _Fusion:
         if not self.scalars:
             return body
 
-        def rule(node: Any) -> Any:
+        def rule(node: Any) -> Node | None:
             if isinstance(node, BufferLoad):
                 return self.scalars.get(node.buffer)
             if isinstance(node, Block) and any(r.buffer in self.scalars for r in node.reads):
@@ -296,7 +297,7 @@ def _with_own_block_names(body: Stmt) -> Stmt:
     """`body` with numbers appended to block names that earlier blocks have: `T_add`, `T_add_1`."""
     names: dict[str, int] = {}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if not isinstance(node, Block) or (name := _numbered(node.name_hint, names)) == node.name_hint:
             return None
         return node.with_fields(name_hint=name)

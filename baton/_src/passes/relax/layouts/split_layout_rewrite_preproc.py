@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, with_fresh_binders
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.module_rewriter import ModuleRewriter
@@ -137,7 +138,7 @@ def _copy(name: str, function: PrimFunc, root: Block, block: Block) -> tuple[int
 
 
 def _unmarked(statement: Stmt) -> Stmt:
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if not isinstance(node, Block) or _MARK not in node.annotations:
             return None
         return node.with_fields(annotations={k: v for k, v in node.annotations.items() if k != _MARK})

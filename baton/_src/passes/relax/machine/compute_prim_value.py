@@ -22,6 +22,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import rewrite, substitute
@@ -94,7 +95,7 @@ class _Computer(ModuleRewriter):
             made = rewrite(value, self._rule) if not isinstance(value, Function) else value
         self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
 
-    def _rule(self, item: Any) -> Any:
+    def _rule(self, item: Any) -> Node | None:
         return self._computed(item) if _is_computed(item) else None
 
     def _computed(self, value: PrimValue) -> Var:

@@ -18,6 +18,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -206,7 +207,7 @@ class UpdateVDevice(Pass):
         old = listed[self.index]
         infos = {**module.global_infos, "vdevice": (*listed[: self.index], self.new_vdevice, *listed[self.index + 1 :])}
 
-        def rule(item: Any) -> Any:
+        def rule(item: Any) -> Node | None:
             if isinstance(item, Call):
                 return self._redirected(item, old)
             there = isinstance(item, TensorStructInfo) and item.vdevice is not None and item.vdevice == old

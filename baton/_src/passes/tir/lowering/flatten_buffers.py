@@ -8,7 +8,6 @@ Strides and offset of the buffer are applied; buffers over the same pointer shar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
@@ -36,7 +35,7 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
             flat[key] = flat_buffer(buffer.with_fields(elem_offset=None) if moves else buffer)
         return flat[key]
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         match node:
             case tir.BufferLoad(buffer=buffer, indices=indices):
                 return tir.BufferLoad(flattened(buffer), (flat_index(buffer, indices),))

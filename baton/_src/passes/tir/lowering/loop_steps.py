@@ -120,7 +120,7 @@ class ConvertForLoopsToSerial(PrimFuncPass):
     """Parallel loops become serial."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             parallel = isinstance(node, st.For) and node.kind is st.ForKind.PARALLEL
             return node.with_fields(kind=SERIAL) if parallel else None
 
@@ -133,7 +133,7 @@ class InjectVirtualThread(PrimFuncPass):
     """Virtual threads (`vthread`) become iterations of a serial loop."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if isinstance(node, st.AttrStmt) and _is_virtual(launched_axis(node)):
                 return thread_loop(node)
             axis = node.thread_binding if isinstance(node, st.For) else None
@@ -152,7 +152,7 @@ class RewriteUnsafeSelect(PrimFuncPass):
     """`Select` evaluates both values: where one reads memory or calls something, it becomes `if_then_else`."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
                 return None
             if is_stable(node.true_value) and is_stable(node.false_value):

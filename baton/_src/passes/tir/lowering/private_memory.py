@@ -37,7 +37,7 @@ def with_private_buffers(body: st.Stmt) -> st.Stmt:
             in_turn.add(loop.loop_var)
     moved = {buffer for buffers in homes.values() for buffer in buffers}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, st.Block) and not moved.isdisjoint(node.alloc_buffers):
             return node.with_fields(alloc_buffers=tuple(b for b in node.alloc_buffers if b not in moved))
         if isinstance(node, st.For) and node.loop_var in homes:

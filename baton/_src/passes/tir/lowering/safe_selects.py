@@ -53,7 +53,7 @@ def with_safe_selects(func: PrimFunc) -> PrimFunc:
     found = [a for a in guarded_accesses(func.body, selects_choose=False) if a.node in wanted]
     inside = {a.node for a in found} - {a.node for a in found if not _is_inside(a)}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
             return None
         if _loads(node) <= inside and not _acts(node):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.lowering.fold import Template, fold
@@ -17,7 +15,7 @@ LIMIT = 256
 def unroll_loops(body: st.Stmt) -> st.Stmt:
     """`body` with marked loops unrolled."""
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, st.For) or node.kind is not st.ForKind.UNROLLED:
             return fold(node)
         if not isinstance(node.extent, tir.IntImm) or node.extent.value > LIMIT:

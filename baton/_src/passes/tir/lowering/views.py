@@ -7,7 +7,6 @@ their values, and the pointer is that of the buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
@@ -38,7 +37,7 @@ def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
         shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
         return (*starts[:missing], *shifted)
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is view:
             return tir.BufferLoad(source.buffer, moved(node.indices))
         if isinstance(node, st.BufferStore) and node.buffer is view:

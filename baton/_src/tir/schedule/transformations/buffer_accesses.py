@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
@@ -45,7 +46,7 @@ def with_accesses(
     if any(argument is old.data for argument in pointer_arguments(root)):
         raise refuse(f"the pointer of {old.name} is used, so its layout cannot change")
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         match node:
             case tir.BufferLoad() if node.buffer is old:
                 return load(node)
@@ -81,7 +82,7 @@ def with_simple_indices(root: Any, domains: Mapping[tir.Var, Range] | None = Non
         elif isinstance(node, tir.IterVar) and node.dom is not None:
             analyzer.bind(node.var, node.dom)
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         match node:
             case tir.BufferLoad() | st.BufferStore():
                 indices = tuple(map(analyzer.simplify, node.indices))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
@@ -66,7 +67,7 @@ def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, label: s
     buffer = decl_buffer([axis.extent for axis in axes], index.dtype, f"index_var_{number}", scope=scope)
     kept = tir.BufferLoad(buffer, tuple(axis.var for axis in axes))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is not buffer:
             indices = tuple(kept if same_value(i, index) else i for i in node.indices)
             return node.with_fields(indices=indices) if any(i is kept for i in indices) else None

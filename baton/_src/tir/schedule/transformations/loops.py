@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -88,7 +89,7 @@ def with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range
     """
     ranges = {n.loop_var: Range(n.min, n.extent) for n in st.statements(root) if isinstance(n, st.For)} | made
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if not isinstance(node, st.BlockRealize) or not node.iter_values:
             return None
         used = dict.fromkeys(n for value in node.iter_values for n in post_order(value) if n in ranges)

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -120,7 +121,7 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
         if isinstance(node, st.For):
             analyzer.bind(node.loop_var, Range(node.min, node.extent))
 
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if not isinstance(node, st.BlockRealize) or node.block.init is None:
             return None
         over = [

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -154,7 +155,7 @@ def _in_terms_of(condition: PrimExpr, terms: list[tuple[PrimExpr, tir.Var]]) -> 
     """The condition with names for terms, larger ones first: an index that is taken in is part of the value's."""
     for term, name in sorted(terms, key=lambda pair: -len(post_order(pair[0]))):
 
-        def rule(node: Any, term: PrimExpr = term, name: tir.Var = name) -> Any:
+        def rule(node: Any, term: PrimExpr = term, name: tir.Var = name) -> Node | None:
             return name if isinstance(node, PrimExpr) and same_value(node, term) else None
 
         condition = rewrite(condition, rule)

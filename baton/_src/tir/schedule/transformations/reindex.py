@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -167,7 +168,7 @@ def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
 
 
 def _redirected(buffer: Buffer, copy: Buffer, at: tuple[PrimExpr, ...]) -> Any:
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
             return tir.BufferLoad(copy, at)
         if isinstance(node, st.BufferStore) and node.buffer is buffer:

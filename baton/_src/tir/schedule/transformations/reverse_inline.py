@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -158,7 +159,7 @@ def _require_unread(root: st.Stmt, realize: st.BlockRealize, producer: st.BlockR
 
 
 def _without_buffer(root: st.Stmt, buffer: Buffer) -> st.Stmt:
-    def rule(node: Any) -> Any:
+    def rule(node: Any) -> Node | None:
         if isinstance(node, st.Block) and buffer in node.alloc_buffers:
             return node.with_fields(alloc_buffers=tuple(b for b in node.alloc_buffers if b is not buffer))
         return None
