@@ -21,19 +21,19 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.graphs import circles
 
 
-def _must_be(wanted: tuple[type, ...], value: Any, what: str) -> None:
+def _must_be(wanted: tuple[type, ...], value: GraphExpr, what: str) -> None:
     """Error `api`: the analysis does not apply to `value`."""
     if not isinstance(value, wanted):
         raise fail("api", f"{what} was expected, got {type(value).__name__}", kind=TypeError)
 
 
-def all_vars(expr: Any) -> list[Var]:
+def all_vars(expr: GraphExpr) -> list[Var]:
     """Every variable, bound or free; a binder's variables precede those in its scope."""
     _must_be((GraphExpr,), expr, "an expression")
     return list(dict.fromkeys(node for _, node in steps(expr) if isinstance(node, Var)))
 
 
-def bound_vars(expr: Any) -> list[Var]:
+def bound_vars(expr: GraphExpr) -> list[Var]:
     """The variables that functions, lets and patterns below `expr` (or a pattern) define, outer ones first."""
     if isinstance(expr, Pattern):
         return pattern_vars(expr)
@@ -41,7 +41,7 @@ def bound_vars(expr: Any) -> list[Var]:
     return list(dict.fromkeys(node for step, node in steps(expr) if step is Step.BIND))
 
 
-def free_vars(expr: Any) -> list[Var]:
+def free_vars(expr: GraphExpr) -> list[Var]:
     """The variables that are used but not defined, in order of first use."""
     _must_be((GraphExpr,), expr, "an expression")
     order = walk(expr)
@@ -49,12 +49,12 @@ def free_vars(expr: Any) -> list[Var]:
     return [n for n in order if isinstance(n, Var) and n not in bound]
 
 
-def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
+def all_type_vars(expr: GraphExpr, mod: IRModule | None = None) -> list[TypeVar]:
     """Every type variable of an expression or type."""
     return [n for n in post_order(expr) if isinstance(n, TypeVar)]
 
 
-def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
+def bound_type_vars(expr: GraphExpr, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables defined by functions, function types, ADTs, and the ADTs (in `mod`) of constructors.
 
     Error `module-missing`: `mod` does not define the ADT of a constructor.
@@ -85,19 +85,19 @@ def _definition(constructor: Constructor, definitions: Mapping[GlobalTypeVar, Ty
     return definitions[owner]
 
 
-def free_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
+def free_type_vars(expr: GraphExpr, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables that are used but not defined."""
     bound = set(bound_type_vars(expr, mod))
     return [v for v in all_type_vars(expr, mod) if v not in bound]
 
 
-def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
+def post_order_visit(expr: GraphExpr, fvisit: Callable[[Any], None]) -> None:
     """Call `fvisit` on every expression once, parts before wholes."""
     for node in walk(expr):
         fvisit(node)
 
 
-def well_formed(expr: Any) -> bool:
+def well_formed(expr: GraphExpr) -> bool:
     """Whether no variable is defined twice or used outside its scope (variables may be free, as in TVM), and no
     temporary expression of a pass remains.
     """
@@ -136,7 +136,7 @@ def called_globals(module: IRModule) -> dict[str, list[str]]:
     return graph
 
 
-def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
+def is_dataflow(expr: GraphExpr, module: IRModule | None = None) -> bool:
     """Whether `expr` is in seed 004's dataflow fragment: no if, no match, no recursion, here or in what is called."""
     work, seen = [expr], set()
     recursive = {name for group in circles(called_globals(module)) for name in group} if module is not None else set()
@@ -178,9 +178,9 @@ def expression_features(program: Any) -> set[str]:
     return found
 
 
-def _outside_primitives(node: Any) -> tuple[Any, ...]:
+def _outside_primitives(node: GraphExpr) -> tuple[Any, ...]:
     return () if _is_primitive(node) else parts(node)
 
 
-def _is_primitive(node: Any) -> bool:
+def _is_primitive(node: GraphExpr) -> bool:
     return isinstance(node, Function) and bool(node.attrs.get("Primitive"))

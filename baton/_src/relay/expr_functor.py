@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.types import Constructor
 from baton._src.relay.check.shared_nodes import untyped
 from baton._src.relay.expressions import parts, walk, with_parts
@@ -63,7 +63,7 @@ FRAMES_PER_NODE = 6
 
 
 @contextmanager
-def deep_enough(root: Any) -> Iterator[None]:
+def deep_enough(root: GraphExpr) -> Iterator[None]:
     """Allow Python as many frames as a recursive walk over `root` may need."""
     depth: dict[Any, int] = {}
     for node in walk(root):
@@ -85,7 +85,7 @@ class ExprFunctor:
         self.memo_map: dict[Any, Any] = {}
         self._running = False
 
-    def visit(self, expr: Any) -> Any:
+    def visit(self, expr: GraphExpr) -> Any:
         """The result for `expr`."""
         if self._running:
             return self._visited(expr)
@@ -96,7 +96,7 @@ class ExprFunctor:
             finally:
                 self._running = False
 
-    def _visited(self, expr: Any) -> Any:
+    def _visited(self, expr: GraphExpr) -> Any:
         if expr in self.memo_map:
             return self.memo_map[expr]
         name = self.methods.get(type(expr))
@@ -104,11 +104,11 @@ class ExprFunctor:
         self.memo_map[expr] = found
         return found
 
-    def visit_other(self, expr: Any) -> Any:
+    def visit_other(self, expr: GraphExpr) -> Any:
         """For classes that are not in the table."""
         raise fail("api", f"{type(self).__name__} has no method for a {type(expr).__name__}")
 
-    def _missing(self, expr: Any) -> Any:
+    def _missing(self, expr: GraphExpr) -> Any:
         name = self.methods[type(expr)]
         raise fail(
             "api", f"{type(self).__name__} has no {name}", help=f"define {name}(self, node)", kind=NotImplementedError
@@ -122,11 +122,11 @@ class ExprFunctor:
 class ExprVisitor(ExprFunctor):
     """Visits every subexpression; methods that are not overridden return None."""
 
-    def _visit_parts(self, expr: Any) -> Any:
+    def _visit_parts(self, expr: GraphExpr) -> Any:
         for part in parts(expr):
             self.visit(part)
 
-    def visit_other(self, expr: Any) -> Any:
+    def visit_other(self, expr: GraphExpr) -> Any:
         return self._visit_parts(expr)
 
     def visit_function(self, fn: Any) -> Any:
@@ -148,7 +148,7 @@ class ExprMutator(ExprFunctor):
     """Rebuilds every expression from its parts' results; unchanged expressions stay the same objects, others have no
     types yet."""
 
-    def _rebuilt(self, expr: Any) -> Any:
+    def _rebuilt(self, expr: GraphExpr) -> Any:
         done = {}
         for part in parts(expr):
             made = self.visit(part)
@@ -156,7 +156,7 @@ class ExprMutator(ExprFunctor):
                 done[part] = made
         return untyped(with_parts(expr, done)) if done else expr
 
-    def visit_other(self, expr: Any) -> Any:
+    def visit_other(self, expr: GraphExpr) -> Any:
         return self._rebuilt(expr)
 
     def visit_function(self, fn: Any) -> Any:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.traverse import post_order, rebuild
 from baton._src.ir.types import Constructor
 from baton._src.relay.nodes import (
@@ -91,7 +91,7 @@ def pattern_vars(pattern: Pattern) -> list[Var]:
     return found
 
 
-def binders(expr: Any) -> Iterable[Var]:
+def binders(expr: GraphExpr) -> Iterable[Var]:
     """The variables `expr` itself defines."""
     match expr:
         case Function():
@@ -104,12 +104,12 @@ def binders(expr: Any) -> Iterable[Var]:
             return ()
 
 
-def global_vars(root: Any) -> list[GlobalVar]:
+def global_vars(root: GraphExpr) -> list[GlobalVar]:
     """The globals mentioned, each once, in evaluation order."""
     return [e for e in walk(root) if isinstance(e, GlobalVar)]
 
 
-def with_values(root: Any, order: Iterable[Any], values: Mapping[Var, Any]) -> Any:
+def with_values(root: GraphExpr, order: Iterable[Any], values: Mapping[Var, Any]) -> Any:
     """`root` without the lets of these variables, which are replaced by their values. `order` is `walk(root)`."""
     done: dict[Any, Any] = {}
     for node in order if values else ():  # a let's value comes before its body, so before every use of the variable
@@ -124,7 +124,7 @@ def with_values(root: Any, order: Iterable[Any], values: Mapping[Var, Any]) -> A
     return done.get(root, root)
 
 
-def with_parts(expr: Any, done: Mapping[Any, Any]) -> Any:
+def with_parts(expr: GraphExpr, done: Mapping[Any, Any]) -> Any:
     """`expr` with its direct subexpressions replaced by those in `done`; itself if none changes. Notes are kept."""
     match expr:
         case Call():
@@ -163,7 +163,7 @@ def _each(exprs: tuple[Any, ...], done: Mapping[Any, Any]) -> tuple[Any, ...]:
     return exprs if all(a is b for a, b in zip(made, exprs)) else made
 
 
-def rewrite(root: Any, rule: Callable[[Any, Any], Any]) -> Any:
+def rewrite(root: GraphExpr, rule: Callable[[Any, Any], Any]) -> Any:
     """Rewrite expressions bottom-up, each node of the DAG once: `rule(old, new)` sees a node before and after its parts
     were rewritten and gives a replacement, or None to keep `new`. What does not change stays the same object."""
     done: dict[Any, Any] = {}
@@ -177,7 +177,7 @@ def rewrite(root: Any, rule: Callable[[Any, Any], Any]) -> Any:
     return done.get(root, root)
 
 
-def replace(root: Any, replacements: Mapping[Any, Any]) -> Any:
+def replace(root: GraphExpr, replacements: Mapping[Any, Any]) -> Any:
     """`root` with the expressions in `replacements` (compared by identity) replaced; replacements are not entered."""
     if not replacements:
         return root

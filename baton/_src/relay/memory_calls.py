@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.types import TensorType
 from baton._src.relay.nodes import Call
 from baton._src.support.diagnostics import fail
@@ -32,7 +32,7 @@ class Storage:
         self.memory.fill(0xCD)
 
 
-def is_memory_call(node: Any, *names: str) -> bool:
+def is_memory_call(node: GraphExpr, *names: str) -> bool:
     """Whether `node` calls an operator of the dialect (one of `names`, if any are given)."""
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return False

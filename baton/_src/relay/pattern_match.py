@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import TensorType
 from baton._src.relay.check.infer_type import infer_expr
@@ -53,7 +53,7 @@ def match(pattern: DFPattern, expr: Any, root: Any = None) -> dict[Any, Any] | N
 class Matcher:
     """Matching within one program; the users of its nodes are computed once."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: GraphExpr) -> None:
         self._root = root
 
     def match(self, pattern: DFPattern, expr: Any) -> dict[Any, Any] | None:
@@ -232,7 +232,7 @@ def _regrouped(pattern: CallPattern, expr: Call) -> Iterator[CallPattern]:
             yield CallPattern(multiply, (a, CallPattern(divide, (b, rest))))
 
 
-def _is_same(wanted: Any, expr: Any) -> bool:
+def _is_same(wanted: Any, expr: GraphExpr) -> bool:
     if isinstance(wanted, Op):
         return isinstance(expr, Op) and expr.name == wanted.name
     return expr is wanted or structural_equal(expr, wanted)
@@ -244,11 +244,11 @@ def _op_name(pattern: CallPattern) -> str:
     return callee.expr.name if isinstance(callee, ExprPattern) and isinstance(callee.expr, Op) else ""
 
 
-def _calls(node: Any, name: str) -> bool:
+def _calls(node: GraphExpr, name: str) -> bool:
     return isinstance(node, Call) and getattr(node.op, "name", "") == name
 
 
-def _has_attrs(expr: Any, wanted: Mapping[str, Any]) -> bool:
+def _has_attrs(expr: GraphExpr, wanted: Mapping[str, Any]) -> bool:
     """Of a call: its attributes, or columns of its operator; of a function: its attributes."""
     given = getattr(expr, "attrs", None)
     op = getattr(expr, "op", expr)

@@ -59,7 +59,7 @@ class DFPatternCallback:
         self.require_type = require_type
         self.rewrite_once = rewrite_once
 
-    def rewrite(self, expr: Any) -> Any:
+    def rewrite(self, expr: GraphExpr) -> Any:
         """`expr` with every match replaced by what `callback` returns."""
         return rewrite(self, expr)
 
@@ -68,7 +68,7 @@ class DFPatternCallback:
         raise NotImplementedError(f"{type(self).__name__} has no callback(pre, post, node_map)")
 
 
-def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: Any, mod: Any = None) -> Any:
+def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: GraphExpr, mod: Any = None) -> Any:
     """Apply each callback wherever its pattern matches, again and again until nothing changes (structurally).
 
     The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them. Error
@@ -97,7 +97,7 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
     raise fail("relay-pattern", f"{type(steps[-1]).__name__} never comes to an end", help=help)
 
 
-def _once(one: DFPatternCallback, expr: Any) -> Any:
+def _once(one: DFPatternCallback, expr: GraphExpr) -> Any:
     groups = _groups(one.pattern, expr)
     done: dict[Any, Any] = {}
     for node in walk(expr):
@@ -157,7 +157,7 @@ class _Group:
     on_path: Mapping[Any, list[Any]]
 
 
-def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
+def _groups(pattern: DFPattern, expr: GraphExpr) -> dict[Any, _Group]:
     """The matches in `expr` by their roots: from the results up, none overlapping, none with a leak."""
     matcher = Matcher(expr)
     nodes = walk(expr)
@@ -214,7 +214,7 @@ def _between(parent: Any, child: Any) -> dict[Any, None]:
     return leading
 
 
-def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, Any], number: int) -> Call:
+def _call_of(root: GraphExpr, group: _Group, done: dict[Any, Any], attrs: dict[str, Any], number: int) -> Call:
     """The function of a match, called: its inputs in the order in which the pattern mentions them."""
     order = post_order(root, below=lambda node: [p for p in parts(node) if p in group.inside])
     nodes = [n for n in order if not isinstance(n, Constant)]
@@ -237,7 +237,7 @@ def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, An
     return Call(function, [done.get(p, p) for p in params])
 
 
-def _name_of(node: Any) -> str:
+def _name_of(node: GraphExpr) -> str:
     """What a node adds to `PartitionedFromPattern`."""
     match node:
         case Call(op=Op()):
@@ -252,7 +252,7 @@ def _name_of(node: Any) -> str:
             return ""
 
 
-def match(pattern: DFPattern, expr: Any) -> bool:
+def match(pattern: DFPattern, expr: GraphExpr) -> bool:
     """Whether `expr` as a whole matches."""
     _must_be_expression(expr)
     return Matcher(expr).match(pattern, expr) is not None
@@ -270,6 +270,6 @@ class _Plain(DFPatternCallback):
         return self.function(pre, post, node_map)
 
 
-def rewrite_with(pattern: DFPattern, callback: Callable[[Any, Any, Any], Any], expr: Any) -> Any:
+def rewrite_with(pattern: DFPattern, callback: Callable[[Any, Any, Any], Any], expr: GraphExpr) -> Any:
     """`pattern.rewrite(callback, expr)`."""
     return rewrite(_Plain(pattern, callback), expr)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.types import Type
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
@@ -46,16 +46,19 @@ class DFPattern:
                 if one is not None:
                     must_be_pattern(one, f"{name} of a {type(self).__name__}")
 
-    def match(self, expr: Any) -> bool:
+    def match(self, expr: GraphExpr) -> bool:
         """Whether `expr` as a whole matches."""
         return type(self).matching(self, expr)
 
-    def rewrite(self, callback: Callable[[Any, Any, Any], Any], expr: Any) -> Any:
+    def rewrite(self, callback: Callable[[Any, Any, Any], Any], expr: GraphExpr) -> Any:
         """`expr` with `callback(pre, post, node_map)` in place of every match, until nothing changes."""
         return type(self).rewriting(self, callback, expr)
 
     def partition(
-        self, expr: Any, attrs: Mapping[str, Any] | None = None, check: Callable[[Any], bool] = lambda matched: True
+        self,
+        expr: GraphExpr,
+        attrs: Mapping[str, Any] | None = None,
+        check: Callable[[Any], bool] = lambda matched: True,
     ) -> Any:
         """`expr` with every match as a call of a function of its own."""
         return type(self).partitioning(self, expr, attrs, check)
@@ -270,7 +273,7 @@ def is_constant() -> ConstantPattern:
     return ConstantPattern()
 
 
-def is_expr(expr: Any) -> ExprPattern:
+def is_expr(expr: GraphExpr) -> ExprPattern:
     """An expression structurally equal to `expr`."""
     return ExprPattern(expr)
 

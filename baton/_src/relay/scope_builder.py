@@ -45,7 +45,7 @@ class ScopeBuilder:
     def __init__(self) -> None:
         self._scopes: list[_Scope] = [_Scope()]
 
-    def let(self, var: Any, value: Any) -> Var:
+    def let(self, var: Any, value: GraphExpr) -> Var:
         """Bind `value` to a variable: a `Var`, a name, or a pair of name and type (a string: the dtype of a scalar)."""
         scope = self._open()
         if isinstance(var, (tuple, list)):
@@ -80,7 +80,7 @@ class ScopeBuilder:
         outer.pending_if = None
         outer.value = If(cond, chosen, self._scopes.pop().expression())
 
-    def ret(self, value: Any) -> None:
+    def ret(self, value: GraphExpr) -> None:
         """The value of the scope."""
         self._open().value = value
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Function, If, Let, Match, Var
@@ -67,11 +67,11 @@ class Scopes:
         for node in reversed(walk(root)):
             self._spread(node, self.of[node])
 
-    def used_from(self, node: Any) -> list[Scope]:
+    def used_from(self, node: GraphExpr) -> list[Scope]:
         """The scopes a node is used in."""
         return self._used_from.get(node, [])
 
-    def evaluated_before(self, node: Any) -> list[Any]:
+    def evaluated_before(self, node: GraphExpr) -> list[Any]:
         """What has its value before `node` does, in order: its parts in the same scope, then what the scopes that it
         opens need of those around it."""
         parts_here = [part for _, part, opens in _edges(node) if not opens]
@@ -91,7 +91,7 @@ class Scopes:
                     needs.setdefault(here.owner, {})[node] = None
         return {owner: list(found) for owner, found in needs.items()}
 
-    def _spread(self, node: Any, here: Scope) -> None:
+    def _spread(self, node: GraphExpr, here: Scope) -> None:
         of, uses = self.of, self.uses
         if isinstance(node, Let) and isinstance(node.value, Function):
             self.let_names.setdefault(node.value, []).append(node.var)
@@ -115,12 +115,12 @@ class Scopes:
                     if not isinstance(part, (Op, GlobalVar, Constructor, Var)):
                         self.lifted[part] = None
 
-    def shared(self, node: Any) -> bool:
+    def shared(self, node: GraphExpr) -> bool:
         """Used more than once."""
         return self.uses.get(node, 0) > 1
 
 
-def _edges(node: Any) -> Iterator[tuple[int, Any, bool]]:
+def _edges(node: GraphExpr) -> Iterator[tuple[int, Any, bool]]:
     """The parts of a node with their position, and whether each is in a scope of its own."""
     match node:
         case Function():

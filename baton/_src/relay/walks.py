@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.relay.expressions import parts, pattern_vars
 from baton._src.relay.nodes import Function, Let, Match, TempExpr, Var
 
@@ -18,7 +19,7 @@ class Step(Enum):
     LEAVE = auto()
 
 
-def steps(root: Any) -> Iterator[tuple[Step, Any]]:
+def steps(root: GraphExpr) -> Iterator[tuple[Step, Any]]:
     """The way through `root` in evaluation order, binders before what they bind in.
 
     Variables are visited at every use, other expressions once, and before their parts.
@@ -35,7 +36,7 @@ def steps(root: Any) -> Iterator[tuple[Step, Any]]:
         yield step, node
 
 
-def _below(node: Any) -> Iterator[tuple[Step, Any]]:
+def _below(node: GraphExpr) -> Iterator[tuple[Step, Any]]:
     match node:
         case Function():
             yield from _scope(node.params, node.body)
@@ -55,7 +56,7 @@ def _scope(bound: Iterable[Var], *inside: Any) -> Iterator[tuple[Step, Any]]:
             yield step, node
 
 
-def scope_errors(root: Any) -> list[str]:
+def scope_errors(root: GraphExpr) -> list[str]:
     """What is wrong with the variables of `root`: bound twice, used outside their scope; and passes' leftovers.
 
     Variables that nothing binds are no fault, as in TVM: parts of programs have such, functions' parts too.

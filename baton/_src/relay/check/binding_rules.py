@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.ir.types import GlobalTypeVar, IncompleteType, TupleType, TypeCall, TypeData
+from baton._src.ir.types import GlobalTypeVar, IncompleteType, TupleType, Type, TypeCall, TypeData
 from baton._src.relay.check.dim_instances import without_variables
 from baton._src.relay.check.kinds import kind_errors
 from baton._src.relay.check.solver import Solver
@@ -40,7 +40,7 @@ class BindingRules:
             self.solver.unifier.levels.setdefault(type_, self.solver.unifier.level)
         return type_
 
-    def bind_pattern(self, pattern: Pattern, type_: Any) -> None:
+    def bind_pattern(self, pattern: Pattern, type_: Type) -> None:
         """Give the variables of `pattern` their types, matching a value of `type_`."""
         work = [(pattern, type_)]
         while work:
@@ -57,12 +57,12 @@ class BindingRules:
                 case _:
                     continue
 
-    def _pattern_var(self, var: Var, type_: Any) -> Any:
+    def _pattern_var(self, var: Var, type_: Type) -> Any:
         if var.type_annotation is None:
             return type_
         return self.solver.expect(type_, self.written(var.type_annotation, var.span), f"%{var.name_hint}", var.span)
 
-    def _constructor_pattern(self, pattern: PatternConstructor, type_: Any) -> list[tuple[Pattern, Any]]:
+    def _constructor_pattern(self, pattern: PatternConstructor, type_: Type) -> list[tuple[Pattern, Any]]:
         constructor, solver = pattern.constructor, self.solver
         data = self.definitions.get(constructor.belong_to)
         if data is None:

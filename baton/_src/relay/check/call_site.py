@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
-from baton._src.ir.types import Constructor
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
+from baton._src.ir.types import Constructor, Type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.unify import Unifier
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
@@ -35,7 +35,7 @@ class CallSite:
             shown.append(f"and {len(self.node.args) - _SHOWN} more")
         return f"the call {_short_callee(self.node.op)}({', '.join(shown)})"
 
-    def _type(self, type_: Any) -> str:
+    def _type(self, type_: Type) -> str:
         text = show_type(self.unifier.resolve(type_))
         return text if len(text) <= 200 else f"{text[:200]}..."
 
@@ -53,7 +53,7 @@ def within(found: Diagnostic, where: Any) -> Diagnostic:
     return (where.in_relay(found) if isinstance(where, CallSite) else found).within(f"in {where}")
 
 
-def _short(expr: Any) -> str:
+def _short(expr: GraphExpr) -> str:
     """A short description of an argument for messages."""
     match expr:
         case Var():

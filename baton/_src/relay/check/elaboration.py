@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.types import IncompleteType, TensorType
 from baton._src.support.dataclass import dataclass
 
@@ -28,7 +29,7 @@ class Elaboration:
     unreachable: list[tuple[Any, int]] = field(default_factory=list)
     """Match clauses that can never run: (match, index)."""
 
-    def condition_rule(self, node: Any) -> Callable[..., bool]:
+    def condition_rule(self, node: GraphExpr) -> Callable[..., bool]:
         """The relation between a condition's type and the scalar bool an If wants."""
 
         def rule(args: tuple[Any, ...], num_inputs: int, attrs: Any, reporter: Any) -> bool:

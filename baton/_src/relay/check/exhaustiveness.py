@@ -80,7 +80,7 @@ def _compare(pattern: Pattern, candidate: Pattern) -> str:
     return verdict
 
 
-def _fields(pattern: Any) -> tuple[Pattern, ...]:
+def _fields(pattern: Pattern) -> tuple[Pattern, ...]:
     fields: tuple[Pattern, ...] = getattr(pattern, "patterns", ())
     return fields
 

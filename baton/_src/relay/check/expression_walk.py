@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.types import (
     Constructor,
     FuncType,
@@ -61,7 +61,7 @@ class ExpressionWalk(ExpressionRules):
         """Variables that nothing binds: they belong to the caller."""
         self._recursive: dict[Any, Any] = {}
 
-    def infer(self, root: Any, *, free_allowed: bool = False) -> None:
+    def infer(self, root: GraphExpr, *, free_allowed: bool = False) -> None:
         self._free_allowed = free_allowed
         stack = self._stack
         stack.append((self._visit, root))
@@ -69,7 +69,7 @@ class ExpressionWalk(ExpressionRules):
             action, node = stack.pop()
             action(node)
 
-    def _visit(self, node: Any) -> None:
+    def _visit(self, node: GraphExpr) -> None:
         if node in self.types:
             return
         handler = _ENTER.get(type(node))

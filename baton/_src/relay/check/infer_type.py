@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.traverse import substitute
-from baton._src.ir.types import IncompleteType, TypeVar
+from baton._src.ir.types import IncompleteType, Type, TypeVar
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.expression_walk import ExpressionWalk, declared_type, is_annotated
 from baton._src.relay.check.kinds import definition_errors
@@ -92,7 +92,7 @@ def counts_as_inferred(made: Function, origin: Function) -> None:
 
 
 def infer_expr(
-    expr: Any,
+    expr: GraphExpr,
     module: IRModule | None = None,
     *,
     relations: Relations = STANDARD_RELATIONS,
@@ -103,7 +103,9 @@ def infer_expr(
         return _infer_single(expr, module, relations, elaboration)
 
 
-def _infer_single(expr: Any, module: IRModule | None, relations: Relations, elaboration: Elaboration | None) -> Any:
+def _infer_single(
+    expr: GraphExpr, module: IRModule | None, relations: Relations, elaboration: Elaboration | None
+) -> Any:
     around = infer_type(module, relations=relations) if module is not None else IRModule()
     inference = Inference(around, relations, elaboration or Elaboration())
     inference.definitions_are_sound(around)
@@ -239,7 +241,7 @@ class Inference:
                     set_note(node, "checked_type_", type_)
         return shared
 
-    def _undetermined(self, node: Any, type_: Any) -> None:
+    def _undetermined(self, node: GraphExpr, type_: Type) -> None:
         if not self.solver.errors:
             what = f"%{node.name_hint}" if isinstance(node, Var) else f"this {type(node).__name__.lower()}"
             message = f"unable to infer the type of {what}: only {show_type(type_)} is known"

@@ -32,7 +32,7 @@ _WHAT = {
 
 
 def kind_errors(
-    type_: Any, definitions: Mapping[GlobalTypeVar, TypeData], wanted: TypeKind = TypeKind.Type
+    type_: Type, definitions: Mapping[GlobalTypeVar, TypeData], wanted: TypeKind = TypeKind.Type
 ) -> Iterator[str]:
     """Kind errors in `type_`, used where a type of kind `wanted` is required."""
     match type_:
@@ -60,7 +60,7 @@ def kind_errors(
             return
 
 
-def kind_of(type_: Any) -> TypeKind:
+def kind_of(type_: Type) -> TypeKind:
     """What `type_` is: a variable by its declaration, a name or definition of an ADT, a constraint, else a type."""
     match type_:
         case TypeVar() | IncompleteType() | GlobalTypeVar():
@@ -109,7 +109,7 @@ def definition_errors(data: TypeData, definitions: Mapping[GlobalTypeVar, TypeDa
                 yield f"{constructor.name_hint} uses the type variable {name}, which {owner} does not declare"
 
 
-def _foreign_variables(type_: Any, declared: tuple[TypeVar, ...]) -> Iterator[str]:
+def _foreign_variables(type_: Type, declared: tuple[TypeVar, ...]) -> Iterator[str]:
     match type_:
         case TypeVar():
             if not any(type_ is d for d in declared):

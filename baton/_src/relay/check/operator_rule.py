@@ -65,7 +65,7 @@ class OperatorRule:
             self._results[known_before] = made, attrs
         return made
 
-    def _known(self, type_: Any) -> Info | None:
+    def _known(self, type_: Type) -> Info | None:
         """The info of a type without anything open in it."""
         found = self._infos.get(type_)
         if found is None and _is_closed(type_):
@@ -224,11 +224,11 @@ def _defaults(op: Op) -> Any:
     return made() if made is not None else NO_ATTRS
 
 
-def _with_dtype(type_: Any, dtype: DataType) -> Any:
+def _with_dtype(type_: Type, dtype: DataType) -> Any:
     return type_.with_fields(dtype=dtype) if isinstance(getattr(type_, "dtype", None), IncompleteType) else type_
 
 
-def _is_closed(type_: Any) -> bool:
+def _is_closed(type_: Type) -> bool:
     match type_:
         case TensorType():
             shape: Any = type_.shape
@@ -242,7 +242,7 @@ def _is_closed(type_: Any) -> bool:
             return True
 
 
-def is_unknown(type_: Any) -> bool:
+def is_unknown(type_: Type) -> bool:
     """Whether an operator's rule cannot use this type (yet): it has holes or type parameters that matter."""
     match type_:
         case IncompleteType() | TypeVar():
@@ -255,7 +255,7 @@ def is_unknown(type_: Any) -> bool:
             return False
 
 
-def _open_dtype(type_: Any) -> bool:
+def _open_dtype(type_: Type) -> bool:
     match type_:
         case TensorType():
             return not isinstance(type_.dtype, DataType)

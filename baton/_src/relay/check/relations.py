@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from baton._src.ir.expr import Op
-from baton._src.ir.types import FuncType, TensorType, TypeRelation, TypeVar
+from baton._src.ir.types import FuncType, TensorType, Type, TypeRelation, TypeVar
 from baton._src.relay.check.unify import Mismatch
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import AnyDim, IntImm
@@ -25,7 +25,7 @@ class Reporter(Protocol):
         """Both are one type."""
         ...
 
-    def known(self, type_: Any) -> Any:
+    def known(self, type_: Type) -> Any:
         """What is known of `type_` now."""
         ...
 
@@ -142,7 +142,7 @@ def _identity_comp(args: tuple[Any, ...], num_inputs: int, attrs: Any, reporter:
     return True
 
 
-def _tensor(type_: Any, reporter: Reporter) -> TensorType | None:
+def _tensor(type_: Type, reporter: Reporter) -> TensorType | None:
     """`type_` if it is a tensor of known shape; an error if it is known to be something else."""
     found = reporter.known(type_)
     if isinstance(found, TensorType):
@@ -152,7 +152,7 @@ def _tensor(type_: Any, reporter: Reporter) -> TensorType | None:
     return None
 
 
-def is_open(type_: Any) -> bool:
+def is_open(type_: Type) -> bool:
     """Whether it is a hole or a type parameter, which is decided elsewhere."""
     return type(type_).__name__ in ("IncompleteType", "TypeVar")
 

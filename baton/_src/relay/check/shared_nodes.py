@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
@@ -76,7 +76,7 @@ def with_copies(roots: Sequence[Any], nodes: Iterable[Any]) -> list[Any]:
     return list(done.get(whole, whole).fields)
 
 
-def untyped(node: Any) -> Any:
+def untyped(node: GraphExpr) -> Any:
     """A new node without what the one it was copied from said of its type."""
     for name in ("checked_type_", "struct_info_"):
         set_note(node, name, None)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import Op
-from baton._src.ir.types import FuncType, IncompleteType, TypeKind, TypeRelation, TypeVar
+from baton._src.ir.types import FuncType, IncompleteType, Type, TypeKind, TypeRelation, TypeVar
 from baton._src.relay.check.call_site import within
 from baton._src.relay.check.operator_rule import OperatorRule
 from baton._src.relay.check.relations import OperatorRelation
@@ -186,7 +186,7 @@ class Solver:
         self.unifier.level += 1
         self._pending.append([])
 
-    def generalize(self, type_: Any) -> Any:
+    def generalize(self, type_: Type) -> Any:
         """It ends: `type_` with the holes of this level as type parameters and the waiting relations as constraints."""
         return self.generalize_group([type_])[0]
 
@@ -230,7 +230,7 @@ class Solver:
             return [i for i in functions if named <= set(types[i].type_params)]
         return [i for i in functions if any(isinstance(leaf, IncompleteType) for leaf in leaves(types[i]))]
 
-    def _general(self, type_: Any, share: Sequence[TypeRelation], made: Sequence[TypeVar]) -> Any:
+    def _general(self, type_: Type, share: Sequence[TypeRelation], made: Sequence[TypeVar]) -> Any:
         """`type_` under the constraints `share`, its parameters those of `made` that it or they mention."""
         if not isinstance(type_, FuncType):
             return type_
@@ -241,7 +241,7 @@ class Solver:
         params = (*type_.type_params, *(p for p in made if p in mentioned))
         return FuncType(whole.arg_types, whole.ret_type, params, constraints)
 
-    def _open(self, type_: Any) -> list[IncompleteType]:
+    def _open(self, type_: Type) -> list[IncompleteType]:
         """Holes of the level that just ended."""
         unifier = self.unifier
         return [
@@ -304,7 +304,7 @@ class Solver:
                 self.run()
 
 
-def _has_variable(type_: Any) -> bool:
+def _has_variable(type_: Type) -> bool:
     return any(isinstance(leaf, TypeVar) for leaf in leaves(type_))
 
 
@@ -317,7 +317,7 @@ class _Reporter:
     def assign(self, target: Any, source: Any) -> None:
         self._solver.unifier.unify(target, source)
 
-    def known(self, type_: Any) -> Any:
+    def known(self, type_: Type) -> Any:
         return self._solver.unifier.resolve(self._solver.unifier.find(type_))
 
     def fail(self, message: str) -> None:

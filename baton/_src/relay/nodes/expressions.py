@@ -207,7 +207,7 @@ class Let(Expr):
     value: Any = part(kw_only=True)
     body: Any = part(kw_only=True)
 
-    def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
+    def __init__(self, variable: Var, value: GraphExpr, body: GraphExpr, span: Span | None = None) -> None:
         expect_variables((variable,))
         init_fields(self, span, var=variable, value=as_expr(value), body=as_expr(body))
 
@@ -231,7 +231,7 @@ class RefCreate(Expr):
 
     value: Any
 
-    def __init__(self, value: Any, span: Span | None = None) -> None:
+    def __init__(self, value: GraphExpr, span: Span | None = None) -> None:
         init_fields(self, span, value=as_expr(value))
 
 
@@ -252,7 +252,7 @@ class RefWrite(Expr):
     ref: Any
     value: Any
 
-    def __init__(self, ref: Any, value: Any, span: Span | None = None) -> None:
+    def __init__(self, ref: Any, value: GraphExpr, span: Span | None = None) -> None:
         init_fields(self, span, ref=as_expr(ref), value=as_expr(value))
 
 

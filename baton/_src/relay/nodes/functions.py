@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from baton._src.ir.attrs import DictAttrs
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import binder, node, part
 from baton._src.ir.types import FuncType, Type, TypeVar
 from baton._src.relay.nodes.expressions import Expr, Var, as_expr, expect_variables, init_fields, nodes_of
@@ -30,7 +31,7 @@ class Function(Expr):
     def __init__(
         self,
         params: Any,
-        body: Any,
+        body: GraphExpr,
         ret_type: Type | None = None,
         type_params: Any = None,
         attrs: Any = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.infer_type import Relations, infer_expr, infer_type
@@ -36,7 +37,7 @@ def elaborate_module(
 
 
 def elaborate_expr(
-    expr: Any, elaboration: Elaboration, relations: Relations, catalogue: OperatorNames, module: IRModule | None
+    expr: GraphExpr, elaboration: Elaboration, relations: Relations, catalogue: OperatorNames, module: IRModule | None
 ) -> Any:
     """`expr` typed and strict."""
     typed = infer_expr(expr, module, relations=relations, elaboration=elaboration)
@@ -57,7 +58,7 @@ def _replacements(elaboration: Elaboration, catalogue: OperatorNames) -> dict[An
     return changed
 
 
-def _rewritten(root: Any, changed: dict[Any, Any]) -> Any:
+def _rewritten(root: GraphExpr, changed: dict[Any, Any]) -> Any:
     def rule(old: Any, new: Any) -> Any:
         if old not in changed:
             return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, walk
@@ -71,18 +71,18 @@ class ExpressionPrinter:
         self._numbers: dict[Any, int] = {}
         self._closed = ClosedBlocks()
 
-    def expression(self, expr: Any) -> list[str]:
+    def expression(self, expr: GraphExpr) -> list[str]:
         """The lines of a whole expression; free variables are declared where they are first read."""
         self.count(expr)
         return run(self._scope(expr))
 
-    def count(self, root: Any) -> None:
+    def count(self, root: GraphExpr) -> None:
         """How often each node is used: shared ones need a name."""
         for node in walk(root):
             for part in parts(node):
                 self._uses[part] = self._uses.get(part, 0) + 1
 
-    def _scope(self, expr: Any, inside: bool = False) -> Task[list[str]]:
+    def _scope(self, expr: GraphExpr, inside: bool = False) -> Task[list[str]]:
         """The statements of a block and its value; a chain of lets is one loop. With `inside` the first let, though it
         is shared, is written here."""
         lines: list[str] = []
@@ -97,7 +97,7 @@ class ExpressionPrinter:
         self._closed.close(first, self._temporaries)
         return lines
 
-    def _flat(self, root: Any, lines: list[str]) -> Task[str]:
+    def _flat(self, root: GraphExpr, lines: list[str]) -> Task[str]:
         """The text of `root`, in place if nothing else uses it; what it is computed from goes into `lines`."""
         texts, pending = self._texts, self._pending
         if root in texts:
@@ -145,7 +145,7 @@ class ExpressionPrinter:
                 return
             found = self._numbers.get(owner)
 
-    def _below(self, node: Any) -> tuple[Any, ...]:
+    def _below(self, node: GraphExpr) -> tuple[Any, ...]:
         """What has to be printed before `node`: not what opens a scope of its own."""
         if node in self._texts or node in self._pending:
             return ()
@@ -159,7 +159,7 @@ class ExpressionPrinter:
             case _:
                 return parts(node)
 
-    def _one(self, node: Any, lines: list[str]) -> Task[str]:
+    def _one(self, node: GraphExpr, lines: list[str]) -> Task[str]:
         """The text of a node, without what is said behind it."""
         match node:
             case Var():
@@ -215,7 +215,7 @@ class ExpressionPrinter:
             return callee
         return f"{callee}({', '.join(args)})"
 
-    def _comment(self, node: Any) -> str:
+    def _comment(self, node: GraphExpr) -> str:
         """What is said behind an expression: its type and the place in the text it was read from."""
         if self._annotate is not None:
             return str(self._annotate(node) or "")
@@ -238,7 +238,7 @@ class ExpressionPrinter:
 
     # ---- blocks
 
-    def block(self, expr: Any) -> Task[str]:
+    def block(self, expr: GraphExpr) -> Task[str]:
         lines = yield self._scope(expr)
         return "{\n" + "\n".join(_indented(lines)) + "\n}"
 

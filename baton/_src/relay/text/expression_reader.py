@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.types import Constructor, Type
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.nodes import (
@@ -137,7 +137,7 @@ class ExpressionReader:
             return Call(found, (), span=self.cursor.span_of(self.cursor.tokens[self.cursor.index - 1]))
         return found
 
-    def _projection(self, value: Any, start: int) -> Any:
+    def _projection(self, value: GraphExpr, start: int) -> Any:
         cursor = self.cursor
         cursor.next()
         token = cursor.next()

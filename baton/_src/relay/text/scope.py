@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.relay.expressions import binders, walk
 from baton._src.relay.nodes import Var
 
@@ -49,7 +50,7 @@ class Scope:
     def leave(self) -> None:
         self._open.discard(self._path.pop())
 
-    def define_graph(self, name: str, node: Any) -> None:
+    def define_graph(self, name: str, node: GraphExpr) -> None:
         self._graph[name] = (node, self._path[-1])
 
     def has_graph_here(self, name: str) -> bool:

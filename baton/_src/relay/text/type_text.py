@@ -41,7 +41,7 @@ class TypeText:
             found = self._texts[type_] = show_type(type_, self._names.given)
         return found
 
-    def is_readable(self, type_: Any) -> bool:
+    def is_readable(self, type_: Type) -> bool:
         """Whether a type that was inferred can be written: nothing in it is generalised, unknown or calculated."""
         stack = [type_]
         while stack:

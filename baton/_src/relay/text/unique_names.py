@@ -54,7 +54,7 @@ class UniqueNames:
                 self._taken[candidate] = 0
                 return candidate
 
-    def of_type(self, type_: Any) -> None:
+    def of_type(self, type_: Type) -> None:
         """Name the type variables and dim variables in a type."""
         if type_ in self._seen_types:
             return

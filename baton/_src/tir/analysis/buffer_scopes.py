@@ -77,7 +77,7 @@ def _unconditional(part: st.Stmt) -> st.Stmt:
     """The statement with blocks under no condition: boxes then follow the loops, and may go beyond the buffer, as those
     of certain stores do."""
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         is_told = isinstance(node, st.BlockRealize) and ops.conjuncts(node.predicate)
         return node.with_fields(predicate=tir.IntImm("bool", 1)) if is_told else None
 

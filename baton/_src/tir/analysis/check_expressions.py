@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import Diagnostic
 from baton._src.tir import expr as tir
@@ -29,7 +30,7 @@ class ExpressionChecker:
         self.hidden_loop_vars: set[Any] = set()
         """Loop variables outside the innermost block with axes."""
 
-    def report(self, code: str, node: Any, message: str, help: str | None = None) -> None:
+    def report(self, code: str, node: Node, message: str, help: str | None = None) -> None:
         """Record an error at `node`."""
         crumbs = tuple(reversed(self.crumbs))
         span = getattr(node, "span", None)
@@ -114,7 +115,7 @@ class ExpressionChecker:
                 kinds = f"{node.args[1].dtype} and {node.args[2].dtype}"
                 self.report("tir-dtype", node, f"{row.name} takes values of one dtype, got {kinds}")
 
-    def access(self, node: Any, buffer: Buffer, indices: tuple[PrimExpr, ...], what: str) -> None:
+    def access(self, node: Node, buffer: Buffer, indices: tuple[PrimExpr, ...], what: str) -> None:
         """One read or write of an element."""
         if len(indices) != buffer.ndim:
             self.report("tir-indices", node, f"{buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
@@ -127,7 +128,7 @@ class ExpressionChecker:
             self.defined.add(buffer.data)
 
 
-def _parts(node: Any) -> list[Any]:
+def _parts(node: Node) -> list[Any]:
     """The expressions directly below one: not the shapes of buffers, which are checked where they are declared."""
     if isinstance(node, BufferLoad):
         return list(node.indices)

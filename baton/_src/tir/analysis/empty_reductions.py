@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.support.dataclass import dataclass
@@ -179,7 +180,7 @@ def _predicate(
 ) -> PrimExpr:
     """The conditions under which the reduction begins: what bounds a shared loop alone is bounded by its axes."""
 
-    def as_axis(node: Any) -> Any:
+    def as_axis(node: Node) -> Any:
         return next((var for var, _, value in whole if structural_equal(node, value)), None)
 
     found: PrimExpr = _TRUE

@@ -202,7 +202,7 @@ def _mentions(expr: PrimExpr, var: tir.Var) -> bool:
 
 
 def _with(index: PrimExpr, part: PrimExpr, whole: tir.Var) -> PrimExpr:
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         return whole if isinstance(node, PrimExpr) and structural_equal(node, part) else None
 
     found: PrimExpr = rewrite(index, rule)

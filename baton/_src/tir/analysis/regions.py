@@ -62,7 +62,7 @@ def pointer_uses(body: Stmt, buffers: Mapping[Var, Buffer]) -> dict[Var, int]:
     return masks
 
 
-def _outside_of_blocks(node: Any) -> list[Any]:
+def _outside_of_blocks(node: Node) -> list[Any]:
     return [part for part in children(node) if not isinstance(part, Buffer | Block)]
 
 
@@ -194,7 +194,7 @@ def through_views(body: Stmt, views: Iterable[MatchBufferRegion]) -> Stmt:
     """The statement with accesses of the views as accesses of the buffers that they show."""
     sources = {view.buffer: view.source for view in views}
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, BufferLoad) and node.buffer in sources:
             return BufferLoad(*_place_behind(node.buffer, node.indices, sources))
         if isinstance(node, BufferStore) and node.buffer in sources:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.support.integer_division import truncated_division
 from baton._src.tir import expr as tir
@@ -39,7 +40,7 @@ def canonical(ctx: Context, expr: PrimExpr) -> Poly:
         return found
     if not isinstance(expr, (Var, IntImm)):
 
-        def below(node: Any) -> Iterable[Any]:
+        def below(node: Node) -> Iterable[Any]:
             return () if node in memo else _operands(ctx, node)
 
         for node in post_order(expr, below=below):
@@ -50,7 +51,7 @@ def canonical(ctx: Context, expr: PrimExpr) -> Poly:
     return found
 
 
-def _operands(ctx: Context, node: Any) -> list[Any]:
+def _operands(ctx: Context, node: Node) -> list[Any]:
     if isinstance(node, _SPLIT) and is_index(node.dtype):
         return [operand for operand, _ in _addends(ctx, node)]
     match node:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir.arith import polynomial as p
@@ -27,7 +28,7 @@ def is_index(dtype: DataType) -> bool:
     return dtype in _INDEX_TYPES
 
 
-def direct_parts(node: Any) -> list[Any]:
+def direct_parts(node: Node) -> list[Any]:
     """The expressions directly in the fields of a node."""
     found: list[Any] = []
     for spec in type(node).specs:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.tir.arith import division, extrema, joins
 from baton._src.tir.arith import polynomial as p
@@ -45,7 +46,7 @@ def vector(ctx: Context, node: Any) -> Poly:
     return opaque(ctx, node) if found is None else _interned(ctx, found, node.dtype)
 
 
-def _is_exact(ctx: Context, node: Any, *parts: Vector) -> bool:
+def _is_exact(ctx: Context, node: Node, *parts: Vector) -> bool:
     """Whether no lane can overflow before it is divided or compared; sums and products may."""
     if isinstance(node, tir.Add | tir.Sub | tir.Mul):
         return True

@@ -106,7 +106,7 @@ def with_unique_names(body: st.Stmt) -> st.Stmt:
     """The body with unique block names (the first keeps its name)."""
     taken: set[str] = set()
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, st.Block):
             return None
         name = free_name(node.name_hint, taken, "_")

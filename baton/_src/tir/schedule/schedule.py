@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
@@ -90,7 +91,7 @@ class Schedule(
         loops = {h.var for h in given if isinstance(h, LoopRV)}
         blocks = {h if isinstance(h, str) else h.name for h in given if isinstance(h, str | BlockRV)}
 
-        def is_given(node: Any) -> bool:
+        def is_given(node: Node) -> bool:
             return node.name_hint in blocks if isinstance(node, st.Block) else getattr(node, "loop_var", None) in loops
 
         func, name = self.func, self._name

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import CommReducer, IntImm, IterVar
@@ -20,7 +21,7 @@ from baton._src.tir.text.names import Names
 from baton._src.tir.thread_axes import launched_axis
 
 
-def scope_text(node: Any, names: Names) -> str:
+def scope_text(node: Node, names: Names) -> str:
     """The line that opens the scope of a statement."""
     match node:
         case LetStmt():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.print_style import syntax_is_plain
 from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
@@ -63,7 +64,7 @@ class StatementPrinter:
         self.needs: dict[Buffer, set[Any]] = {}
         """What of that is not defined yet."""
 
-    def expr(self, node: Any) -> str:
+    def expr(self, node: Node) -> str:
         return expression_text(node, self.names)
 
     def line(self, content: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.buffer_scopes import accesses
@@ -125,7 +126,7 @@ def _names(loops: Sequence[st.For]) -> str:
 def _used_directly(body: st.Stmt) -> set[Var]:
     """The variables that statements use by themselves; what axes of a block are bound to is not looked at."""
 
-    def below(node: Any) -> Sequence[Any]:
+    def below(node: Node) -> Sequence[Any]:
         return (node.block,) if isinstance(node, st.BlockRealize) else children(node)
 
     return {node for node in post_order(body, below=below) if isinstance(node, Var)}

@@ -46,7 +46,7 @@ def with_accesses(
     if any(argument is old.data for argument in pointer_arguments(root)):
         raise refuse(f"the pointer of {old.name} is used, so its layout cannot change")
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         match node:
             case tir.BufferLoad() if node.buffer is old:
                 return load(node)
@@ -82,7 +82,7 @@ def with_simple_indices(root: Any, domains: Mapping[tir.Var, Range] | None = Non
         elif isinstance(node, tir.IterVar) and node.dom is not None:
             analyzer.bind(node.var, node.dom)
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         match node:
             case tir.BufferLoad() | st.BufferStore():
                 indices = tuple(map(analyzer.simplify, node.indices))

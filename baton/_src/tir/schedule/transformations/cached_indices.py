@@ -67,7 +67,7 @@ def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, label: s
     buffer = decl_buffer([axis.extent for axis in axes], index.dtype, f"index_var_{number}", scope=scope)
     kept = tir.BufferLoad(buffer, tuple(axis.var for axis in axes))
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is not buffer:
             indices = tuple(kept if same_value(i, index) else i for i in node.indices)
             return node.with_fields(indices=indices) if any(i is kept for i in indices) else None

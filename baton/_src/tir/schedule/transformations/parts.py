@@ -121,7 +121,7 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
         if isinstance(node, st.For):
             analyzer.bind(node.loop_var, Range(node.min, node.extent))
 
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, st.BlockRealize) or node.block.init is None:
             return None
         over = [

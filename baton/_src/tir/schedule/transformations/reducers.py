@@ -155,7 +155,7 @@ def _in_terms_of(condition: PrimExpr, terms: list[tuple[PrimExpr, tir.Var]]) -> 
     """The condition with names for terms, larger ones first: an index that is taken in is part of the value's."""
     for term, name in sorted(terms, key=lambda pair: -len(post_order(pair[0]))):
 
-        def rule(node: Any, term: PrimExpr = term, name: tir.Var = name) -> Node | None:
+        def rule(node: Node, term: PrimExpr = term, name: tir.Var = name) -> Node | None:
             return name if isinstance(node, PrimExpr) and same_value(node, term) else None
 
         condition = rewrite(condition, rule)

@@ -168,7 +168,7 @@ def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
 
 
 def _redirected(buffer: Buffer, copy: Buffer, at: tuple[PrimExpr, ...]) -> Any:
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
             return tir.BufferLoad(copy, at)
         if isinstance(node, st.BufferStore) and node.buffer is buffer:

@@ -61,7 +61,7 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
         _require_same(producer, made, consumer, read)
         bound = {var: simplify(value, _domains(producer.block)) for var, value in bound.items()}
 
-    def take(node: Any) -> Any:
+    def take(node: Node) -> Any:
         return made.value if isinstance(node, tir.BufferLoad) and node.buffer is made.buffer else None
 
     value = rewrite(substitute(store.value, bound), take)
@@ -159,7 +159,7 @@ def _require_unread(root: st.Stmt, realize: st.BlockRealize, producer: st.BlockR
 
 
 def _without_buffer(root: st.Stmt, buffer: Buffer) -> st.Stmt:
-    def rule(node: Any) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, st.Block) and buffer in node.alloc_buffers:
             return node.with_fields(alloc_buffers=tuple(b for b in node.alloc_buffers if b is not buffer))
         return None
