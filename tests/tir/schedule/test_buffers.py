@@ -205,3 +205,24 @@ def test_refusals(change: Callable[[Schedule], Any], message: str) -> None:
     """Guards errors that name what is wrong."""
     with pytest.raises(DiagnosticError, match=message):
         change(Schedule(matmul()))
+
+
+def test_copies_hold_whole_sums() -> None:
+    """Found by random kernels: a copy inside of the loop that a reduction goes over began anew in each iteration."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((3, 4), "int32"), C: T.Buffer((4,), "int32")):
+    for k in range(3):
+        with T.block("part"):
+            T.reads()
+            T.writes()
+            for i in range(4):
+                with T.block("C"):
+                    v = T.axis.spatial(4, i)
+                    r = T.axis.reduce(3, k)
+                    with T.init():
+                        C[v] = 0
+                    C[v] = C[v] + A[r, v]
+""")
+    with pytest.raises(DiagnosticError, match="reduces over k, around block part"):
+        Schedule(func).cache_write("C", 0, "local")

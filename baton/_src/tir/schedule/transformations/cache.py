@@ -12,6 +12,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.reductions import variables_of
 from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
@@ -114,11 +115,23 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
         raise refuse(
             f"block {outside[0]} is not in block {spot.block.name_hint}, which holds the copy of {target.name}"
         )
+    _require_own_sums(root, realize, spot.block)
     box = _box(spot, spot.statement, target, 1)
     require_filled(realize, target, box, spot.block if spot.is_whole else spot.statement, _around(spot))
     nest, block_name = copy_nest(copy, target, box, unused_name(root, copy.name))
     root = insert_at(root, spot, realize, moved, nest, copy, before=False)
     return replace(root, changed), block_name
+
+
+def _require_own_sums(root: st.Stmt, realize: st.BlockRealize, holder: st.Block) -> None:
+    """Refuse a reduction over loops or axes around the block that would hold the copy: each would begin it anew."""
+    path = path_to(root, realize)
+    outside = path[: path.index(holder) + 1]
+    fixed = {item.loop_var for item in outside if isinstance(item, st.For)}
+    fixed |= {axis.var for item in outside if isinstance(item, st.Block) for axis in item.iter_vars}
+    for var in variables_of(realize, reducing=True) & fixed:
+        name = realize.block.name_hint
+        raise refuse(f"block {name} reduces over {var.name}, around block {holder.name_hint} that would hold the copy")
 
 
 def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
