@@ -89,13 +89,30 @@ def test_rules_are_not_merely_strict() -> None:
     assert sum(_judge(d, 0, 20) for d in JUDGED) > 5 * len(JUDGED)
 
 
-FOUND = [("nn.max_pool_places", 885455616), ("nn.block_quantised_dense", 885455617)]
+FOUND = [
+    *(("nn.max_pool_places", 885455616), ("nn.block_quantised_dense", 885455617)),
+    *(("slice_like", 885455616), ("grad.take_backward", 885455615)),
+]
 
 
 @pytest.mark.parametrize(("name", "seed"), FOUND)
 def test_mutated_operands_that_were_not_meant(name: str, seed: int) -> None:
-    """Found by `make fuzz`: operands without elements failed in NumPy's words, two dtypes in a kernel's."""
+    """Found by `make fuzz`: operands without elements failed in NumPy's words, two dtypes in a kernel's; a scalar came
+    back as a vector.
+    """
     assert _judge(next(d for d in JUDGED if d.name == name), seed, 300, kernels=30) > 0
+
+
+def test_lengths_of_recurrences_are_integers() -> None:
+    """Found by `make fuzz`: half a step was none to kernels and one to the reference."""
+    definition = CATALOGUE.get("nn.recurrence")
+    assert definition is not None
+    assert definition.samples is not None
+    sample = next(s for s in definition.samples() if "lengths" in s.attrs.extras)
+    *tensors, others = sample.args
+    halves = replace(sample, args=(*tensors, (*others[:-1], replace(others[-1], dtype="float32"))))
+    with pytest.raises(DiagnosticError, match="lengths must hold integers, got float32"):
+        SampledCall(definition, halves, symbolic=False).infer()
 
 
 @pytest.mark.fuzz

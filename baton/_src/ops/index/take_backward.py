@@ -72,8 +72,10 @@ def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
 
 
 def reference(inputs: Any, a: TakeBackwardAttrs) -> Any:
-    """`numpy.add.at`."""
+    """`numpy.add.at`. Indices of a gradient without elements are not looked at, as `take` does not."""
     grad, x, at = inputs
+    if not np.size(grad):
+        return np.zeros_like(x)
     at = np.asarray(at).astype(np.int64)
     extent = x.size if a.axis is None else x.shape[a.axis]
     at = at % extent if a.mode == "wrap" else np.clip(at, 0, extent - 1)

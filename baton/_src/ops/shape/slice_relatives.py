@@ -65,7 +65,7 @@ def reference_slice_like(inputs: Any, a: SliceLikeAttrs) -> Any:
     shape = _cut_like(x.shape, like.shape, a.axes)
     if any(new > old for new, old in zip(shape, x.shape)):
         raise ValueError(f"cannot cut {x.shape} to the longer {like.shape}")
-    return np.ascontiguousarray(x[tuple(slice(0, d) for d in shape)])
+    return np.array(x[tuple(slice(0, d) for d in shape)], order="C")
 
 
 SLICE_LIKE = OpDef(

@@ -87,6 +87,7 @@ def infer(call: OpCall[RecurrenceAttrs]) -> Info:
     shared = [x for n, x in zip(a.extras, _others(call)) if n != "lengths" and isinstance(x, TensorInfo)]
     same_dtype(call, [projected, weight, hidden, *shared])
     check_floats(call, 0, 1, 2)
+    _check_lengths(call)
     dims = DimMath(call.prover)
     if projected.shape is not None and hidden.shape is not None:
         steps, batch = projected.shape[:2]
@@ -103,6 +104,12 @@ def infer(call: OpCall[RecurrenceAttrs]) -> Info:
 def _others(call: OpCall[RecurrenceAttrs]) -> tuple[Info, ...]:
     found = call.args[3] if len(call.args) > 3 else None
     return found.fields if isinstance(found, TupleInfo) else ()
+
+
+def _check_lengths(call: OpCall[RecurrenceAttrs]) -> None:
+    lengths = dict(zip(call.attrs.extras, _others(call))).get("lengths")
+    if isinstance(lengths, TensorInfo) and not lengths.dtype.is_void and not lengths.dtype.is_int:
+        call.fail(f"lengths must hold integers, got {lengths.dtype}", code="op-dtype", help="astype first")
 
 
 def _check_attributes(call: OpCall[RecurrenceAttrs]) -> None:
