@@ -14,7 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
-from baton._src.ops.precision import accumulator, is_narrow
+from baton._src.ops.precision import accumulator
 from baton._src.te import computation, reduction
 from baton._src.te.tensor import Tensor
 from baton._src.tir import expr as tir
@@ -67,7 +67,7 @@ def cast(dtype: object, value: Scalar) -> Scalar:
 
 def wide(value: Scalar) -> Scalar:
     """`value` in the dtype it is computed in."""
-    return cast("float32", value) if is_narrow(value.dtype) else value
+    return cast("float32", value) if value.dtype.is_narrow else value
 
 
 def call(name: str, *operands: Scalar) -> Scalar:

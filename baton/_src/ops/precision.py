@@ -11,19 +11,14 @@ from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
 
-def is_narrow(dtype: DataType) -> bool:
-    """A floating type too small to compute in: float16, bfloat16, float8."""
-    return dtype.is_float and dtype.bits < 32
-
-
 def accumulator(dtype: DataType) -> DataType:
     """The dtype sums of `dtype` are kept in."""
-    return DataType("float32") if is_narrow(dtype) else dtype
+    return DataType("float32") if dtype.is_narrow else dtype
 
 
 def wide(x: AnyArray) -> AnyArray:
     """`x` in the dtype it is computed in."""
-    return x.astype(np.float32) if x.dtype.itemsize < 4 and is_narrow(DataType(x.dtype)) else x
+    return x.astype(np.float32) if x.dtype.itemsize < 4 and DataType(x.dtype).is_narrow else x
 
 
 def computed_wide(function: Callable[..., Any], *operands: AnyArray) -> AnyArray:

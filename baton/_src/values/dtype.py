@@ -104,6 +104,13 @@ class DataType(str):
         return self.kind in ("float", "bfloat")
 
     @property
+    def is_narrow(self) -> bool:
+        """A floating type too small to compute in: float16, bfloat16, float8, float4. Kernels and references compute in
+        float32.
+        """
+        return self.is_float and self.bits < 32
+
+    @property
     def is_int(self) -> bool:
         """Signed or unsigned integers; bool is not one."""
         return self.kind in ("int", "uint")

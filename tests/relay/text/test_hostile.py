@@ -112,6 +112,7 @@ def calls(draw: st.DrawFn) -> str:
 
 @given(calls())
 @example(f"{HEAD}{{ clip(%d) }}")  # the bounds are missing
+@example(f"{HEAD}{{ qnn.abs(%a, %a, %a, (%a, %a), 3) }}")  # a tuple beside a literal
 @examples(250)
 def test_calls_of_anything(text: str) -> None:
     """Texts for axes, lists for numbers, sizes of nothing: `op-attribute` and its kin."""

@@ -15,7 +15,7 @@ from baton._src.codegen.llvm.functions import vector_math
 from baton._src.codegen.llvm.functions.narrow_float import narrow, rounded_to_odd, widen
 from baton._src.codegen.llvm.functions.remainder import has_vector_fmod
 from baton._src.codegen.llvm.text import FunctionText, element_of, mangle, with_lanes
-from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
+from baton._src.codegen.llvm.types import compute_type, literal_text, register_type
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
@@ -31,7 +31,7 @@ def binary(f: FunctionText, node: Any, a: str, b: str, features: Collection[str]
     """A `BinaryOp` of two operands."""
     dtype: DataType = node.dtype
     if dtype.is_float:
-        if is_narrow(dtype):
+        if dtype.is_narrow:
             a, b = widen(f, dtype, a, features), widen(f, dtype, b, features)
             return narrow(f, dtype, _float_binary(f, node, a, b), features)
         return _float_binary(f, node, a, b)
@@ -112,7 +112,7 @@ def _remainder(f: FunctionText, kind: str, a: str, b: str) -> str:
 
 
 def _compute_dtype(dtype: DataType) -> DataType:
-    return DataType("float32").with_lanes(dtype.lanes) if is_narrow(dtype) else dtype
+    return DataType("float32").with_lanes(dtype.lanes) if dtype.is_narrow else dtype
 
 
 def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str:
@@ -189,7 +189,7 @@ def compare(f: FunctionText, node: Any, a: str, b: str, features: Collection[str
     dtype: DataType = node.a.dtype
     word = _COMPARE[type(node)]
     if dtype.is_float:
-        if is_narrow(dtype):
+        if dtype.is_narrow:
             a, b = widen(f, dtype, a, features), widen(f, dtype, b, features)
         return f.value(f"fcmp {'une' if word == 'ne' else 'o' + word} {compute_type(dtype)} {a}, {b}")
     if word not in ("eq", "ne"):
@@ -205,9 +205,9 @@ def cast(
         return a
     if source.kind == "handle" or target.kind == "handle":
         return _cast_pointer(f, source, target, a)
-    if is_narrow(source):
+    if source.is_narrow:
         return cast(f, _compute_dtype(source), target, widen(f, source, a, features), features, fits)
-    if is_narrow(target):
+    if target.is_narrow:
         twice = source.element == "float64" and target.element == "float16"
         single = rounded_to_odd(f, source.lanes, a) if twice else cast(f, source, _compute_dtype(target), a, features)
         return narrow(f, target, single, features)

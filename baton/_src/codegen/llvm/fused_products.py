@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.codegen.llvm.text import FunctionText, mangle
-from baton._src.codegen.llvm.types import is_narrow, register_type
+from baton._src.codegen.llvm.types import register_type
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children
@@ -30,7 +30,7 @@ Named = Mapping[tir.Var, PrimExpr]
 
 def fused_operands(node: Any, named: Named) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
     """The factors and the other term of a sum or difference that has one product; None for other nodes."""
-    if not isinstance(node, tir.Add | tir.Sub) or not node.dtype.is_float or is_narrow(node.dtype):
+    if not isinstance(node, tir.Add | tir.Sub) or not node.dtype.is_float or node.dtype.is_narrow:
         return None
     match _value(node.a, named), _value(node.b, named):
         case tir.Mul(), tir.Mul():

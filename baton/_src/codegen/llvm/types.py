@@ -16,11 +16,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 
 
-def is_narrow(dtype: DataType) -> bool:
-    """Whether arithmetic on it happens in float32."""
-    return dtype.bits <= 16 and dtype.kind in ("float", "bfloat")
-
-
 def is_float(dtype: DataType) -> bool:
     """Whether it is floating in any width."""
     return dtype.kind in ("float", "bfloat")
@@ -43,7 +38,7 @@ def memory_type(dtype: DataType) -> str:
 
 def compute_type(dtype: DataType) -> str:
     """The type arithmetic is done in: float32 for the narrow floats."""
-    return with_lanes("float", dtype.lanes) if is_narrow(dtype) else register_type(dtype)
+    return with_lanes("float", dtype.lanes) if dtype.is_narrow else register_type(dtype)
 
 
 def byte_size(dtype: DataType) -> int:
@@ -75,7 +70,7 @@ def literal_text(dtype: DataType, value: float | int) -> str:
 
 
 def _scalar_text(dtype: DataType, value: float | int) -> str:
-    if is_narrow(dtype):
+    if dtype.is_narrow:
         with np.errstate(over="ignore"):
             return str(int(np.array(value, dtype.numpy).view(f"uint{max(8, dtype.bits)}")))
     if is_float(dtype):

@@ -19,7 +19,7 @@ def _is_narrow(dtype: DataType) -> bool:
 
 def wide(node: OnnxNode, x: Value) -> Value:
     """`x`, as float32 if it is of narrower floats."""
-    return node.graph.cast(x, FLOAT32) if _is_narrow(x.dtype) else x
+    return node.graph.cast(x, FLOAT32) if x.dtype.is_narrow else x
 
 
 def in_float32(convert: Callable[[OnnxNode], Value]) -> Callable[[OnnxNode], Value]:
@@ -27,7 +27,7 @@ def in_float32(convert: Callable[[OnnxNode], Value]) -> Callable[[OnnxNode], Val
 
     def converted(node: OnnxNode) -> Value:
         dtype = node[0].dtype
-        if not _is_narrow(dtype):
+        if not dtype.is_narrow:
             return convert(node)
         widened = replace(node, inputs=[None if v is None else wide(node, v) for v in node.inputs])
         return node.graph.cast(convert(widened), dtype)

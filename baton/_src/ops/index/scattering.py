@@ -26,7 +26,6 @@ from baton._src.ops.index.gathering import check_covered, from_either_end
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.operand_checks import check_dtype
-from baton._src.ops.precision import is_narrow
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
@@ -121,7 +120,7 @@ def apply_in_order(x: Any, places: Any, updates: Any, reduction: str) -> Any:
     function = REDUCTIONS[reduction][1]
     found = np.array(x)
     dtype = DataType(found.dtype)
-    wide = found.astype("float32" if is_narrow(dtype) else "uint8" if dtype.is_bool else found.dtype)
+    wide = found.astype("float32" if dtype.is_narrow else "uint8" if dtype.is_bool else found.dtype)
     for i in np.ndindex(updates.shape):
         where = places(i)
         new = function(wide[where], np.asarray(updates[i]).astype(wide.dtype))

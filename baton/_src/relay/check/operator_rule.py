@@ -171,7 +171,7 @@ class OperatorRule:
         """
         for tried in product(dict.fromkeys((INT32, dtype)), repeat=len(holes)):
             found = dict(zip(holes, tried))
-            infos = [t.with_fields(dtype=found[t.dtype]) if isinstance(t.dtype, IncompleteType) else t for t in known]
+            infos = [_with_dtype(t, found.get(getattr(t, "dtype", None), dtype)) for t in known]
             try:
                 self._infer(op, tuple(to_info(t) for t in infos), attrs, constants, None)
             except DiagnosticError:

@@ -71,20 +71,23 @@ def computes(block: st.Block) -> bool:
     return is_own or not any(isinstance(n, st.Block) for n in st.statements(block.body))
 
 
-def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
+def blocks_passed(
+    root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize], *, into_readers: bool = False
+) -> list[st.BlockRealize]:
     """The blocks that a block passes when it moves behind or before all of the others, those included.
 
-    Refused if statements outside of blocks, of which nothing states the order, use what the block changes.
+    Refused if statements outside of blocks, of which nothing states the order, use what the block changes; but for what
+    reads it, extents of loops say, where it moves `into_readers`.
     """
     order = realizes(root)
     place, ends = order.index(realize), [order.index(r) for r in others]
     first, last = min((place, *ends)), max((place, *ends))
     around = path_to(root, realize)
-    _require_nothing_loose(root, realize, around)
+    _require_nothing_loose(root, realize, around, into_readers)
     return [r for r in order[first : last + 1] if computes(r.block) and r is not realize and r not in around]
 
 
-def _require_nothing_loose(root: st.Stmt, realize: st.BlockRealize, around: list[st.Stmt]) -> None:
+def _require_nothing_loose(root: st.Stmt, realize: st.BlockRealize, around: list[st.Stmt], into_readers: bool) -> None:
     reads, writes = ({region.buffer for region in regions} for regions in (realize.block.reads, realize.block.writes))
 
     def inside(node: Any) -> Sequence[Any]:
@@ -97,7 +100,7 @@ def _require_nothing_loose(root: st.Stmt, realize: st.BlockRealize, around: list
         if isinstance(node, st.BufferStore):
             met = node.buffer in reads | writes
         else:
-            met = isinstance(node, tir.BufferLoad) and node.buffer in writes
+            met = isinstance(node, tir.BufferLoad) and node.buffer in writes and not into_readers
         if met:
             raise refuse(f"{node.buffer.name} of block {realize.block.name_hint} is used outside of blocks, too")
 

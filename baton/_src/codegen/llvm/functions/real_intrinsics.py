@@ -12,7 +12,7 @@ from baton._src.codegen.llvm.functions.c_library import call_lanes
 from baton._src.codegen.llvm.functions.integer_intrinsics import Handler, Writer, int_pow
 from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
 from baton._src.codegen.llvm.text import mangle, with_lanes
-from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
+from baton._src.codegen.llvm.types import compute_type, literal_text, register_type
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 
@@ -22,12 +22,12 @@ def _operands(w: Writer, call: tir.Call) -> list[str]:
     found = []
     for argument in call.args:
         operand = w.emit(argument)
-        found.append(widen(w.f, argument.dtype, operand, w.features) if is_narrow(argument.dtype) else operand)
+        found.append(widen(w.f, argument.dtype, operand, w.features) if argument.dtype.is_narrow else operand)
     return found
 
 
 def _finish(w: Writer, dtype: DataType, operand: str) -> str:
-    return narrow(w.f, dtype, operand, w.features) if is_narrow(dtype) else operand
+    return narrow(w.f, dtype, operand, w.features) if dtype.is_narrow else operand
 
 
 def _own(name: str) -> Handler:
@@ -99,7 +99,7 @@ def _rsqrt(w: Writer, call: tir.Call) -> str:
     kind = compute_type(call.dtype)
     (x,) = _operands(w, call)
     root = w.f.intrinsic(f"llvm.sqrt.{mangle(kind)}", kind, (kind, x))
-    one = literal_text(DataType("float32").with_lanes(call.dtype.lanes) if is_narrow(call.dtype) else call.dtype, 1.0)
+    one = literal_text(DataType("float32").with_lanes(call.dtype.lanes) if call.dtype.is_narrow else call.dtype, 1.0)
     return _finish(w, call.dtype, w.f.value(f"fdiv {kind} {one}, {root}"))
 
 

@@ -31,7 +31,6 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
-from baton._src.ops.precision import is_narrow
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.passes.tir.lowering.vectorize_loops import UNROLL_VECTORS, has_cheap_masks
@@ -99,7 +98,7 @@ def _in_float32(stage: Stage) -> Stage:
     """A stage of extrema of floats of 16 bits that is combined in float32, which holds them exactly: they would be
     converted back at each step.
     """
-    if not is_narrow(stage.buffer.dtype) or stage.combiner not in (tir.Max, tir.Min):
+    if not stage.buffer.dtype.is_narrow or stage.combiner not in (tir.Max, tir.Min):
         return stage
     assert stage.init is not None
     return replace(stage, value=_wide(stage.value), init=ops.cast("float32", stage.init))

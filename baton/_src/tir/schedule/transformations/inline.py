@@ -47,7 +47,7 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     value = substitute(store.value, axes_at(block, store.indices, places, several))
     readers = [r for r in realizes(root) if any(x.buffer is buffer for x in r.block.reads)]
     _require_same_scope(root, realize, readers)
-    require_unchanged(root, realize, readers, block.reads)
+    require_unchanged(root, realize, readers, block.reads, into_readers=True)
     root = remove(root, realize)
 
     named = [n.var for n in post_order(value) if isinstance(n, tir.Let)]
@@ -114,10 +114,15 @@ def _require_same_scope(root: st.Stmt, realize: st.BlockRealize, readers: list[s
 
 
 def require_unchanged(
-    root: st.Stmt, realize: st.BlockRealize, to: list[st.BlockRealize], used: Sequence[BufferRegion]
+    root: st.Stmt,
+    realize: st.BlockRealize,
+    to: list[st.BlockRealize],
+    used: Sequence[BufferRegion],
+    *,
+    into_readers: bool = False,
 ) -> None:
     """Require that nothing between a block and the new place of its computation writes these regions."""
-    for passed in blocks_passed(root, realize, to):
+    for passed in blocks_passed(root, realize, to, into_readers=into_readers):
         changed = overwritten(used, realize.block, passed.block)
         if changed is not None:
             name, other = realize.block.name_hint, passed.block.name_hint
