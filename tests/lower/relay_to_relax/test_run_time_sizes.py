@@ -155,6 +155,18 @@ def test_impossible_sizes_are_errors(name: str) -> None:
         run("vm", baton.IRModule.from_expr(relay.Function(params, body)), args)
 
 
+def test_sizes_that_a_run_compares() -> None:
+    """Guards embeddings of words and their positions: a kernel of unknown dims was made of the sum."""
+    words = relay.var("words", shape=(relay.Any(), relay.Any()), dtype="int64")
+    first, second = (np.random.default_rng(n).uniform(-1, 1, (9, 4)).astype("float32") for n in range(2))
+    count = relay.take(relay.shape_of(words, "int64"), relay.const(1))
+    positions = relay.arange(relay.const(0, "int64"), count, relay.const(1, "int64"), dtype="int64")
+    total = relay.take(relay.const(first), words, axis=0) + relay.take(relay.const(second), positions, axis=0)
+    given = np.array([[3, 1, 4], [1, 5, 8]])
+    (found,) = run("vm", baton.IRModule.from_expr(relay.Function([words], relay.exp(total))), [given])
+    np.testing.assert_allclose(found, np.exp(first[given] + second[:3]), rtol=1e-5)
+
+
 def test_sums_of_sums_are_looked_at_once() -> None:
     """Each names its operand twice: looked at anew, that doubles with every step."""
     count = relay.take(relay.shape_of(X, "int64"), one([0]))

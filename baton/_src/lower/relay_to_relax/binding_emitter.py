@@ -13,7 +13,7 @@ from baton._src.relax import nodes as rx
 from baton._src.relax.check.context import Context
 from baton._src.relax.check.deduce import deduce
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 
 Bindings = list[rx.Binding]
@@ -90,8 +90,17 @@ class BindingEmitter:
 
 
 def _deduced(value: Any) -> StructInfo | None:
-    """The StructInfo of a value; None if a part has none yet, or it has none: normalisation says why."""
+    """The StructInfo of a value, if it tells all dims; None if a part has none yet, or dims are left to find or to tell
+    of: normalisation, which knows more, does that.
+    """
     try:
-        return deduce(value, Context())
+        found = deduce(value, Context())
     except DiagnosticError:
         return None
+    return found if _has_dims(found) else None
+
+
+def _has_dims(info: StructInfo) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(map(_has_dims, info.fields))
+    return not isinstance(info, TensorStructInfo) or info.shape is not None
