@@ -8,6 +8,8 @@ import pytest
 from baton import te, tir
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.prim_func import PrimFunc
+from baton.script import ir as I
+from baton.script import tir as T
 from baton.script.parser import ir_module, prim_func
 from baton.tir.schedule.analysis import get_tensorize_loop_mapping, has_block, is_output_block
 from baton.tir.schedule.transform import tile_with_tensor_intrin
@@ -63,7 +65,4 @@ def test_questions() -> None:
 
 def test_decorators_of_the_parser() -> None:
     """Guards the decorators by the parser's module, as scripts import them."""
-    from baton.script import ir as I
-    from baton.script import tir as T
-
     assert (ir_module, prim_func) == (I.ir_module, T.prim_func)

@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, load, local, loop, store
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, each
+from baton._src.ops.vector_loops import lane_loop
 from baton._src.te.computation import extern
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
@@ -81,9 +82,7 @@ def _in_groups(x: Buffer, first: Any, count: Any, found: Any, place: Any) -> Stm
 
     def with_both(low: Buffer, high: Buffer) -> Stmt:
         def lanes(number: int, body: Callable[[Any, Buffer, int], Stmt]) -> Stmt:
-            unit = Var("u", "int64")
-            inside = both(body(unit, low, 0), body(unit, high, 1))
-            return For(unit, k.index(0), k.index(number), ForKind.VECTORIZED, inside)
+            return lane_loop(number, lambda u: both(body(u, low, 0), body(u, high, 1)))
 
         def group(n: Any) -> Stmt:
             def vector(start: int) -> Stmt:

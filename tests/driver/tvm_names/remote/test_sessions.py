@@ -287,6 +287,15 @@ def test_other_protocols_are_turned_away(server: Server, said: bytes) -> None:
     assert rpc.connect("127.0.0.1", server.port, key="board").cpu().exist
 
 
+def test_functions_of_libraries_that_the_server_loaded(tmp_path: Path) -> None:
+    add_one().export_library(tmp_path / "lib.tar")
+    with rpc.Server(load_library=str(tmp_path / "lib.tar"), silent=True) as running:
+        remote = rpc.connect("127.0.0.1", running.port)
+        x, y = (baton.nd.array(np.ones(16, "float32"), remote.cpu()) for _ in range(2))
+        remote.get_function("add_one")(x, y)
+        assert y.numpy().tolist() == [2] * 16
+
+
 def test_servers_take_the_next_free_port() -> None:
     with rpc.Server(silent=True) as first, rpc.Server(port=first.port, port_end=first.port + 9, silent=True) as second:
         assert second.port > first.port

@@ -19,7 +19,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tracker", type=_address, help="HOST:PORT of a tracker that is to know this server")
     parser.add_argument("--key", default="", help="what clients ask for")
     parser.add_argument("--custom-addr", help="the address that the tracker tells clients")
-    parser.add_argument("--load-library", help="libraries to load first, separated by colons")
+    parser.add_argument("--load-library", help="libraries whose functions sessions find, separated by colons")
     parser.add_argument("--no-fork", action="store_true", help="sessions share this process")
     given = parser.parse_args(arguments)
     if given.tracker is not None and not given.key:

@@ -1,6 +1,6 @@
 """Either end of a session: it calls objects of the other side, and answers the other side's calls.
 
-    {"call": 3, "method": "get_function", "given": ..., "named": ...}     {"get": 3, "name": "entry_name"}
+    {"call": 3, "method": "get_function", "with": arguments}     {"get": 3, "method": "entry_name"}
     {"value": ...}   or   {"error": text, "kinds": ["ValueError"]}
 
 While a call is waited for, the other side may call back: functions are arguments, too. What is data goes by value;

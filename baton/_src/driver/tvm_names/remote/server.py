@@ -32,9 +32,9 @@ class Server(Listener):
     """A server that listens at the first free port from `port` to before `port_end`, until `terminate`.
 
     `key` is what clients ask for; with `tracker_addr`, (host, port), the server offers itself there under that key.
-    `load_library` names libraries to load first, separated by colons; `custom_addr` is the address that the tracker
-    tells clients. `server_init_callback` is called before the first session. `timeout` ends sessions after so many
-    seconds. Errors: `RPCError` if no port is free or the tracker does not answer; `is_proxy` is refused.
+    `load_library` names libraries, separated by colons, whose functions sessions find; `custom_addr` is the address
+    that the tracker tells clients. `server_init_callback` is called before the first session. `timeout` ends sessions
+    after so many seconds. Errors: `RPCError` if no port is free or the tracker does not answer; `is_proxy` is refused.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Server(Listener):
         if seconds is not None:
             self._end_after(channel, seconds)
             self._say(f"a session from {address}")
-            services = Services()
+            services = Services(self.libraries)
             Peer(channel, services).serve()
             services.close()
             self._say(f"the session from {address} ended")

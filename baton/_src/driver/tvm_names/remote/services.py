@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.driver.relay.vm import VirtualMachine as RelayMachine
@@ -13,6 +14,7 @@ from baton._src.driver.tvm_names.remote.errors import RPCError
 from baton._src.driver.tvm_names.remote.local_session import LocalSession
 from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph.graph_executor import GraphModule
+from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.device import Device
 from baton._src.values.tensor import AnyArray, NDArray, array
@@ -28,9 +30,15 @@ EXECUTORS = {
 class Services(LocalSession):
     """The first object of a session's other side."""
 
-    def __init__(self) -> None:
+    def __init__(self, libraries: Sequence[ModuleFace] = ()) -> None:
         super().__init__()
+        self._libraries = libraries
         self._child = Child()
+
+    def get_function(self, name: str) -> Any:
+        """A function of the libraries that the server loaded, or a registered one."""
+        library = next((one for one in self._libraries if one.implements_function(name)), None)
+        return super().get_function(name) if library is None else library[name]
 
     def close(self) -> None:
         """The session ends."""
