@@ -114,6 +114,19 @@ def test_files_come_back_and_go_away(remote: RPCSession) -> None:
         remote.upload(b"abc")
 
 
+def test_a_sessions_files_end_with_it(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards against folders that nobody removes, as a session's process ends without cleaning up."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    remote = rpc.connect("127.0.0.1", server.port, key="board")
+    remote.upload(b"abc", "x.bin")
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["x.bin"]
+    remote.close()
+    deadline = time.monotonic() + 30
+    while any(tmp_path.iterdir()):
+        assert time.monotonic() < deadline, "the folder is still there"
+        time.sleep(0.01)
+
+
 def test_tensors_live_there(remote: RPCSession) -> None:
     device = remote.cpu()
     data = RNG.standard_normal((2, 3)).astype("float32")

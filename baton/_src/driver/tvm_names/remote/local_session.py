@@ -19,8 +19,8 @@ from baton._src.values.device import Device
 class LocalSession:
     """A session whose devices and functions are this process's own."""
 
-    def __init__(self) -> None:
-        self._folder = TempDirectory()
+    def __init__(self, files: TempDirectory | None = None) -> None:
+        self._folder = files or TempDirectory()
 
     def _path(self, name: str) -> Path:
         """The path of an uploaded file; names cannot refer to other places."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from baton._src.codegen.llvm.forking import can_fork, forked
 from baton._src.driver.artifacts import load_module
+from baton._src.driver.tvm_names.contrib.temporary import TempDirectory
 from baton._src.driver.tvm_names.remote.errors import RPCError
 from baton._src.driver.tvm_names.remote.listener import Listener
 from baton._src.driver.tvm_names.remote.peer import Peer
@@ -88,21 +89,22 @@ class Server(Listener):
     def connected(self, connection: socket.socket, address: str) -> None:
         if self._announced is not None:
             self._announced.count(1)
-        if self.forks:
-            self._in_process(connection, address)
-        else:
-            self._serve(connection, address)
+        with TempDirectory() as files:  # removed here: a session may end in the middle of anything
+            if self.forks:
+                self._in_process(connection, address, files)
+            else:
+                self._serve(connection, address, files)
         if self._announced is not None:
             self._announced.count(-1)
 
-    def _in_process(self, connection: socket.socket, address: str) -> None:
+    def _in_process(self, connection: socket.socket, address: str, files: TempDirectory) -> None:
         """Serve a client in a copy of this process."""
         pid = forked()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._socket.close()
             try:
-                self._serve(connection, address)
+                self._serve(connection, address, files)
             finally:
                 os._exit(0)
         connection.close()
@@ -110,7 +112,7 @@ class Server(Listener):
         os.waitpid(pid, 0)
         self._sessions.discard(pid)
 
-    def _serve(self, connection: socket.socket, address: str) -> None:
+    def _serve(self, connection: socket.socket, address: str, files: TempDirectory) -> None:
         channel = Channel(connection)
         try:
             greeting, _ = channel.receive()
@@ -121,7 +123,7 @@ class Server(Listener):
         if seconds is not None:
             self._end_after(channel, seconds)
             self._say(f"a session from {address}")
-            services = Services(self.libraries)
+            services = Services(files, self.libraries)
             Peer(channel, services).serve()
             services.close()
             self._say(f"the session from {address} ended")

@@ -10,6 +10,7 @@ from typing import Any
 from baton._src.driver.relay.vm import VirtualMachine as RelayMachine
 from baton._src.driver.tuning.child import Child, NoAnswer
 from baton._src.driver.tuning.runs import LibraryRun, Times
+from baton._src.driver.tvm_names.contrib.temporary import TempDirectory
 from baton._src.driver.tvm_names.remote.errors import RPCError
 from baton._src.driver.tvm_names.remote.local_session import LocalSession
 from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
@@ -30,8 +31,8 @@ EXECUTORS = {
 class Services(LocalSession):
     """The first object of a session's other side."""
 
-    def __init__(self, libraries: Sequence[ModuleFace] = ()) -> None:
-        super().__init__()
+    def __init__(self, files: TempDirectory, libraries: Sequence[ModuleFace] = ()) -> None:
+        super().__init__(files)
         self._libraries = libraries
         self._child = Child()
 
