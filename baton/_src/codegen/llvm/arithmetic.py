@@ -8,7 +8,6 @@ of a trap, as in NumPy. Floats become integers by truncation; values that do not
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from baton._src.codegen.llvm.float_ranges import is_finite
 from baton._src.codegen.llvm.functions import vector_math
@@ -27,9 +26,9 @@ _INT_OPS = {tir.Add: "add", tir.Sub: "sub", tir.Mul: "mul"}
 _COMPARE = {tir.EQ: "eq", tir.NE: "ne", tir.LT: "lt", tir.LE: "le", tir.GT: "gt", tir.GE: "ge"}
 
 
-def binary(f: FunctionText, node: Any, a: str, b: str, features: Collection[str]) -> str:
+def binary(f: FunctionText, node: tir.BinaryOp, a: str, b: str, features: Collection[str]) -> str:
     """A `BinaryOp` of two operands."""
-    dtype: DataType = node.dtype
+    dtype = node.dtype
     if dtype.is_float:
         if dtype.is_narrow:
             a, b = widen(f, dtype, a, features), widen(f, dtype, b, features)
@@ -53,7 +52,7 @@ def binary(f: FunctionText, node: Any, a: str, b: str, features: Collection[str]
     raise InternalError(f"code generation: no rule for {type(node).__name__}")
 
 
-def _bool_op(node: Any) -> str:
+def _bool_op(node: tir.BinaryOp) -> str:
     match node:
         case tir.Add() | tir.Max():
             return "or"
@@ -66,7 +65,7 @@ def _bool_op(node: Any) -> str:
     raise fail("codegen-dtype", f"{type(node).__name__} is not defined for bool", span=node.span)
 
 
-def _float_binary(f: FunctionText, node: Any, a: str, b: str) -> str:
+def _float_binary(f: FunctionText, node: tir.BinaryOp, a: str, b: str) -> str:
     kind = compute_type(node.dtype)
     word = _FLOAT_OPS.get(type(node))
     if word is not None:
@@ -115,7 +114,7 @@ def _compute_dtype(dtype: DataType) -> DataType:
     return DataType("float32").with_lanes(dtype.lanes) if dtype.is_narrow else dtype
 
 
-def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str:
+def _float_extreme(f: FunctionText, node: tir.Max | tir.Min, kind: str, a: str, b: str) -> str:
     """With what is not NaN on the left, compare and select keep the other's NaN: one instruction on x86."""
     if _is_number(node.b):
         a, b = b, a
@@ -134,7 +133,7 @@ def _is_number(expr: PrimExpr) -> bool:
     return (isinstance(literal, tir.FloatImm) and literal.value == literal.value) or is_finite(expr)
 
 
-def _int_division(f: FunctionText, node: Any, kind: str, a: str, b: str, signed: bool) -> str:
+def _int_division(f: FunctionText, node: tir.BinaryOp, kind: str, a: str, b: str, signed: bool) -> str:
     divisor = node.b.value if isinstance(node.b, tir.Broadcast) else node.b
     known = divisor.value if isinstance(divisor, tir.IntImm) else None
     wants_quotient = isinstance(node, (tir.Div, tir.FloorDiv))
@@ -184,9 +183,9 @@ def _quotient(f: FunctionText, dtype: DataType, kind: str, a: str, b: str, signe
     return f.value(f"fpto{word}i {real} {f.value(f'fdiv {real} {reals[0]}, {reals[1]}')} to {kind}")
 
 
-def compare(f: FunctionText, node: Any, a: str, b: str, features: Collection[str]) -> str:
+def compare(f: FunctionText, node: tir.CompareOp, a: str, b: str, features: Collection[str]) -> str:
     """A `CompareOp` of two operands."""
-    dtype: DataType = node.a.dtype
+    dtype = node.a.dtype
     word = _COMPARE[type(node)]
     if dtype.is_float:
         if dtype.is_narrow:

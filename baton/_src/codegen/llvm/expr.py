@@ -9,13 +9,14 @@ mask (`memory`), so `if_then_else(i < n, A[i], 0)` over a `Ramp` never touches m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeGuard
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeGuard
 
 from baton._src.codegen.llvm.addressing.memory import MemoryAccess, computed_places
 from baton._src.codegen.llvm.addressing.neighbour_division import divides_neighbours, neighbours_divided
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
+from baton._src.codegen.llvm.functions.writer import Handler
 from baton._src.codegen.llvm.fused_products import fused_operands, fused_product
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
@@ -30,23 +31,17 @@ from baton._src.tir.packed_calls import is_packed_call, read_packed_call
 from baton._src.values.dtype import BOOL, DataType
 from baton._src.values.whole_numbers import whole_dtype
 
-Handler = Callable[[Any, Any], str]
-
 
 class ExprWriter(MemoryAccess):
     """Writes expressions into one function. `env` gives variables their operands."""
 
-    def __init__(self, text: FunctionText, features: Collection[str], intrinsics: dict[str, Handler]) -> None:
+    def __init__(self, text: FunctionText, features: Collection[str], intrinsics: Mapping[str, Handler]) -> None:
         super().__init__(text, features)
         self.env: dict[tir.Var, str] = {}
-        self.memo: dict[Any, str] = {}
+        self.memo: dict[Node, str] = {}
         self.named: dict[tir.Var, PrimExpr] = {}
         """The values of `Let`."""
         self._intrinsics = intrinsics
-        self.check_index: Callable[[tir.Call], str] | None = None
-        """Writes `tir.index_within`; set by the statement writer, which knows how to leave the function."""
-        self.call_packed: Callable[[tir.Call], str] | None = None
-        """Writes calls of packed functions; set likewise."""
 
     # ------------------------------------------------------------------------------------------ driving
 
@@ -66,7 +61,7 @@ class ExprWriter(MemoryAccess):
         self.memo = {}
         return self.emit(expr)
 
-    def _operands(self, node: Node) -> Iterable[Any]:
+    def _operands(self, node: Node) -> Iterable[PrimExpr]:
         """What has to be computed before `node`."""
         if node in self.memo:
             return ()

@@ -6,8 +6,7 @@ nearly never runs would be most of what LLVM reads.
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.codegen.llvm.function_writer import FunctionWriter
 from baton._src.codegen.llvm.text import FunctionText, ModuleText
 
 _SITE, _CLAIM = 4, 5
@@ -16,7 +15,7 @@ _NUMBERS = 3
 """Words for numbers; they follow that of the message."""
 
 
-def leave_with_fault(writer: Any, pattern: str, numbers: list[str]) -> None:
+def leave_with_fault(writer: FunctionWriter, pattern: str, numbers: list[str]) -> None:
     """Write the fault `pattern`, with `{0}`, `{1}`, `{2}` for the i64 operands `numbers`, and return."""
     f = writer.f
     given = "".join(f", i64 {number}" for number in [*numbers, "0", "0", "0"][:_NUMBERS])
@@ -43,7 +42,7 @@ def note_fault(module: ModuleText) -> str:
     return f"@{name}"
 
 
-def leave_if_fault(writer: Any, site: str = "") -> None:
+def leave_if_fault(writer: FunctionWriter, site: str = "") -> None:
     """After the call of a kernel that may fail: if it did, record the call site, if there is one, and return too."""
     f = writer.f
     cell = f.value(f"call ptr {f.module.fault_cell()}()")

@@ -11,11 +11,11 @@ stands for its value in all of this.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.codegen.llvm.text import FunctionText, mangle
 from baton._src.codegen.llvm.types import register_type
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children
 from baton._src.tir import expr as tir
@@ -28,7 +28,7 @@ Named = Mapping[tir.Var, PrimExpr]
 """The values of the names around a node."""
 
 
-def fused_operands(node: Any, named: Named) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
+def fused_operands(node: Node, named: Named) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
     """The factors and the other term of a sum or difference that has one product; None for other nodes."""
     if not isinstance(node, tir.Add | tir.Sub) or not node.dtype.is_float or node.dtype.is_narrow:
         return None
@@ -49,7 +49,7 @@ def _value(expr: PrimExpr, named: Named) -> PrimExpr:
 
 def _may_read(term: PrimExpr, product: tir.Mul, named: Named) -> bool:
     """Whether an expression has the product within it, or is too large to look."""
-    pending: list[Any] = [term]
+    pending: list[Node] = [term]
     for _ in range(MOST_NODES):
         if not pending:
             return False
@@ -63,7 +63,7 @@ def _may_read(term: PrimExpr, product: tir.Mul, named: Named) -> bool:
     return True
 
 
-def fused_product(f: FunctionText, node: Any, memo: Mapping[Any, str], named: Named) -> str:
+def fused_product(f: FunctionText, node: tir.Add | tir.Sub, memo: Mapping[Node, str], named: Named) -> str:
     """The value of such a node; its operands are found in `memo`."""
     found = fused_operands(node, named)
     assert found is not None

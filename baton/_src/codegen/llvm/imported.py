@@ -9,8 +9,9 @@ the library can be saved, and two kernels may bring the same functions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import llvmlite.binding as llvm
 
@@ -19,18 +20,20 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 
+T = TypeVar("T")
+
 KEY = "pragma_import_llvm"
 _HELP = "make it with an LLVM as new as this one (pointers are `ptr`), for the same target"
 
 
-def imported(node: Node) -> Any:
+def imported(node: Node) -> object:
     """What a statement annotates as IR to import: text or a path; None for other statements."""
     if isinstance(node, (st.For, st.Block)):
         return node.annotations.get(KEY)
     return node.value if isinstance(node, st.AttrStmt) and node.attr_key == KEY else None
 
 
-def module_text(given: Any) -> str:
+def module_text(given: object) -> str:
     """The IR as text. Error `import-llvm`: it is no text, the file cannot be read, or it is no IR."""
     content = given.value if isinstance(given, tir.StringImm) else given
     if not isinstance(content, str):
@@ -62,7 +65,7 @@ def with_imported(text: str, modules: tuple[str, ...], imports: tuple[str, ...])
     return str(whole), tuple(dict.fromkeys((*(n for n in imports if n not in defined), *sorted(needed))))
 
 
-def _parsed(parse: Any, content: Any) -> Any:
+def _parsed(parse: Callable[[T], llvm.ModuleRef], content: T) -> llvm.ModuleRef:
     try:
         module = parse(content)
         module.verify()

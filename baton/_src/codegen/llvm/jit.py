@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -110,7 +109,7 @@ def _help(triple: str) -> str:
 def target_text(target: Target) -> str:
     """Everything about a target that schedules and code generation may depend on."""
     cpu = target.cpu
-    facts: list[Any] = [
+    facts: list[object] = [
         sorted(v) if isinstance(v, frozenset) else v for v in (getattr(cpu, f.name) for f in fields(cpu))
     ]
     return repr((str(target), target.num_cores, facts))
@@ -124,7 +123,7 @@ def initialize() -> None:
 
 
 @lru_cache(maxsize=16)
-def target_machine(machine: Machine) -> Any:
+def target_machine(machine: Machine) -> llvm.TargetMachine:
     """LLVM's target machine; one per process and target.
 
     At level 1 instructions are chosen and registers allocated the simple way, in a tenth of the time.
@@ -150,7 +149,7 @@ def assembly(text: str, machine: Machine, vectorise: bool = False) -> str:
     return found
 
 
-def _optimised(text: str, machine: Machine, vectorise: bool) -> tuple[Any, Any]:
+def _optimised(text: str, machine: Machine, vectorise: bool) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     target = target_machine(machine)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
     try:
@@ -166,7 +165,7 @@ def _optimised(text: str, machine: Machine, vectorise: bool) -> tuple[Any, Any]:
     return module, target
 
 
-def _optimise(module: Any, target: Any, level: int) -> None:
+def _optimise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
     """Optimise each function separately, then inline the helpers into their callers.
 
     A polynomial is then simplified once instead of again in each of dozens of copies, and no other interprocedural work
@@ -187,7 +186,7 @@ def _optimise(module: Any, target: Any, level: int) -> None:
     inline.run(module, builder)
 
 
-def _vectorise(module: Any, target: Any, level: int) -> None:
+def _vectorise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
     """LLVM's whole pipeline, for code whose loops no rule of ours has chosen: a third of the time for such loops."""
     options = llvm.create_pipeline_tuning_options(level)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
@@ -195,7 +194,7 @@ def _vectorise(module: Any, target: Any, level: int) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def _few_passes() -> Any:
+def _few_passes() -> llvm.FunctionPassManager:
     """What makes registers of arrays on the stack, and simplifies: a tenth of the time of all passes for code with many
     tests, each of which is one more way out of a loop.
     """

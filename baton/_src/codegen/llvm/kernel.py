@@ -6,8 +6,9 @@ names. Internal helpers (mathematics, outlined loops) are private to it.
 
 from __future__ import annotations
 
+from baton._src.codegen.llvm.function_writer import KernelContext
 from baton._src.codegen.llvm.padded import from_memory
-from baton._src.codegen.llvm.stmt import KernelContext, StmtWriter
+from baton._src.codegen.llvm.stmt import StmtWriter
 from baton._src.codegen.llvm.text import FunctionText, ModuleText
 from baton._src.codegen.llvm.types import memory_type
 from baton._src.support.dataclass import dataclass

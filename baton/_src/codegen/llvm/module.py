@@ -17,7 +17,6 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any
 
 import llvmlite
 
@@ -269,10 +268,10 @@ def calls_of(func: PrimFunc) -> list[str]:
     return _needs_of(func)[0]
 
 
-def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any], bool]:
+def _needs_of(func: PrimFunc) -> tuple[list[str], list[object], bool]:
     """The kernels a function calls, what it annotates as LLVM IR to import, and whether it calls packed functions."""
     calls: list[str] = []
-    modules: list[Any] = []
+    modules: list[object] = []
     calls_packed = False
     for node in post_order(func.body):
         if isinstance(node, tir.Call):

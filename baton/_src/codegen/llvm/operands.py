@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.node import Node
@@ -24,7 +23,7 @@ _CHEAP = {
 }
 
 
-def operands(node: Node) -> Iterable[Any]:
+def operands(node: Node) -> Iterable[PrimExpr]:
     """The expressions below `node`, except the indices of a load and strings."""
     match node:
         case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b) | tir.LogicalOp(a=a, b=b):

@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.codegen.llvm.addressing.memory import MemoryAccess
 from baton._src.codegen.llvm.arithmetic import cast
 from baton._src.codegen.llvm.fault import leave_with_fault
+from baton._src.codegen.llvm.function_writer import FunctionWriter
+from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import register_type
 from baton._src.runtime.native.faults import RAISED
 from baton._src.runtime.native.packed_calls import LIBRARY_SYMBOL, PACKED_SYMBOL, word_kind
@@ -23,7 +24,7 @@ from baton._src.values.dtype import HANDLE, INT64, DataType
 _WORDS = {"q": INT64, "Q": DataType("uint64"), "d": DataType("float64")}
 
 
-def call_packed(writer: Any, call: tir.Call, is_used: bool = True) -> str:
+def call_packed(writer: FunctionWriter, call: tir.Call, is_used: bool = True) -> str:
     """Write a call; the operand that holds its result, if that `is_used`."""
     f, read = writer.f, read_packed_call(call)
     site = read.site(is_used)
@@ -39,7 +40,7 @@ def call_packed(writer: Any, call: tir.Call, is_used: bool = True) -> str:
     return "" if site.result is None else _result(writer.e, site.result, stack)
 
 
-def _words(e: Any, operand: PackedOperand) -> list[tuple[str, DataType]]:
+def _words(e: MemoryAccess, operand: PackedOperand) -> list[tuple[str, DataType]]:
     """The values of an operand's words, and their types."""
     match operand:
         case TensorOperand():
@@ -52,12 +53,11 @@ def _words(e: Any, operand: PackedOperand) -> list[tuple[str, DataType]]:
             return [(cast(e.f, operand.dtype, word, e.emit(operand), e.features), word)]
 
 
-def _result(e: Any, dtype: DataType, stack: str) -> str:
+def _result(e: MemoryAccess, dtype: DataType, stack: str) -> str:
     word = _WORDS[word_kind(dtype)]
     found = e.f.value(f"load {register_type(word)}, ptr {stack}, align 8")
     return cast(e.f, word, dtype, found, e.features)
 
 
-def _word(f: Any, stack: str, place: int) -> str:
-    found: str = f.value(f"getelementptr i64, ptr {stack}, i64 {place}")
-    return found
+def _word(f: FunctionText, stack: str, place: int) -> str:
+    return f.value(f"getelementptr i64, ptr {stack}, i64 {place}")

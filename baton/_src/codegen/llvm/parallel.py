@@ -8,8 +8,11 @@ pointers keep `noalias`. The pool runs a loop serially if it has at most `grain`
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
+from baton._src.codegen.llvm.expr import ExprWriter
+from baton._src.codegen.llvm.function_writer import FunctionWriter
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import register_type
 from baton._src.ir.expr import PrimExpr
@@ -24,9 +27,28 @@ APART = "apart"
 """The loop annotation: true if threads take parts of `grain` iterations; the pool then gets a negative grain."""
 
 
-def parallel_loop(writer: Any, stmt: st.For) -> None:
+class LoopWriter(FunctionWriter, Protocol):
+    """Writes functions with loops."""
+
+    @property
+    def e(self) -> ExprWriter: ...
+
+    def beside(self, text: FunctionText) -> LoopWriter:
+        """The writer of another function of the kernel."""
+        ...
+
+    def emit(self, stmt: st.Stmt | None) -> None:
+        """Write one statement."""
+        ...
+
+    def counted(self, var: tir.Var, begin: str, end: str, kind: str, body: Callable[[], None]) -> None:
+        """A loop of `var` from begin to end, tested at the bottom."""
+        ...
+
+
+def parallel_loop(writer: LoopWriter, stmt: st.For) -> None:
     """Write a call of the pool and the outlined body."""
-    f: FunctionText = writer.f
+    f = writer.f
     captured = _captured(writer, stmt)
     names = [f"%c{i}" for i in range(len(captured))]
     kinds = [register_type(v.dtype) for v in captured]
@@ -50,13 +72,13 @@ def parallel_loop(writer: Any, stmt: st.For) -> None:
     f.line(f"call void {symbol}(ptr @{outer}, ptr {closure}, i64 {count}, i64 {wanted})")
 
 
-def _names(writer: Any) -> tuple[str, str]:
+def _names(writer: LoopWriter) -> tuple[str, str]:
     number = writer.context.outlined
     writer.context.outlined += 1
     return f"parallel.{number}.body", f"parallel.{number}"
 
 
-def _captured(writer: Any, stmt: st.For) -> list[tir.Var]:
+def _captured(writer: LoopWriter, stmt: st.For) -> list[tir.Var]:
     """The free variables of the loop, in order of use."""
     env = writer.e.env
     used = [n for n in post_order(stmt) if isinstance(n, tir.Var) and n in env and n is not stmt.loop_var]
@@ -68,11 +90,13 @@ def _captured(writer: Any, stmt: st.For) -> list[tir.Var]:
     return list(dict.fromkeys([*used, *extra]))
 
 
-def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], params: list[tuple[str, str]]) -> None:
+def _write_inner(
+    writer: LoopWriter, stmt: st.For, name: str, captured: list[tir.Var], params: list[tuple[str, str]]
+) -> None:
     text = FunctionText(writer.f.module)
-    inner = type(writer)(writer.context, text)
+    inner = writer.beside(text)
     inner.e.env = {var: operand for var, (_, operand) in zip(captured, params)}
-    inner.extents = dict(writer.extents)
+    inner.extents.update(writer.extents)
     kind = register_type(stmt.loop_var.dtype)
     first, last = "%begin", "%end"
     if kind != "i64":
@@ -88,7 +112,7 @@ def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], 
     writer.f.module.definitions[name] = text.finish(header)
 
 
-def _write_outer(writer: Any, names: tuple[str, str], struct: str, kinds: list[str]) -> None:
+def _write_outer(writer: LoopWriter, names: tuple[str, str], struct: str, kinds: list[str]) -> None:
     inner, outer = names
     text = FunctionText(writer.f.module)
     operands = []

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from baton._src.codegen.llvm.addressing.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.addressing.memory import keeps_lanes_apart
+from baton._src.codegen.llvm.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
+from baton._src.codegen.llvm.function_writer import KernelContext
 from baton._src.codegen.llvm.functions.intrinsics import HANDLERS, call_c
+from baton._src.codegen.llvm.functions.writer import Handler
 from baton._src.codegen.llvm.packed_calls import call_packed
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText
@@ -23,7 +25,7 @@ from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.packed_calls import calls_packed, is_packed_call
+from baton._src.tir.packed_calls import PACKED, calls_packed, is_packed_call
 
 STACK_LIMIT = 1 << 16
 """Most bytes of a buffer on the stack: larger or symbolic ones are in the thread's workspace for the time of their
@@ -34,55 +36,30 @@ BEYOND_MEMORY = 1 << 62
 """Bytes that no allocation gives."""
 
 
-class KernelContext:
-    """What all functions of one kernel share."""
-
-    def __init__(
-        self,
-        name: str,
-        features: frozenset[str],
-        callees: dict[str, str],
-        noalias: bool,
-        shared: frozenset[tir.Var],
-        checked: bool,
-        raising: frozenset[str] = frozenset(),
-    ) -> None:
-        self.name = name
-        self.features = features
-        self.callees = callees
-        """Linker names of the kernels that may be called, by symbol."""
-        self.noalias = noalias
-        self.shared = shared
-        """Parameters that may alias nevertheless: a result and the operand it overwrites."""
-        self.checked = checked
-        self.raising = raising
-        """The kernels, this one among them, that call packed functions, which may raise exceptions; empty if this one
-        calls none, not through others either.
-        """
-        self.outlined = 0
-
-    def is_apart(self, var: tir.Var) -> bool:
-        """Whether the variable is a pointer to memory that no other pointer accesses while it is written."""
-        return self.noalias and memory_type(var.dtype) == "ptr" and var not in self.shared
-
-
 class StmtWriter:
     """Writes statements into one function."""
 
     def __init__(self, context: KernelContext, text: FunctionText) -> None:
         self.context = context
         self.f = text
-        self.e = ExprWriter(text, context.features, HANDLERS)
+        self.e = ExprWriter(text, context.features, {**HANDLERS, **self._handlers()})
         self.extents: dict[tir.Var, PrimExpr] = {}
         """Elements behind each pointer, where known (for checked builds)."""
         self.blocks: list[str] = []
         """Blocks to free when the function is left."""
         self._loops: list[tuple[str, str, int]] = []
         """Where the next iteration begins, where the loop ends, and how many blocks are held around it."""
-        self.e.check_index = lambda call: check_index(self, call)
-        self.e.call_packed = lambda call: call_packed(self, call)
         if context.checked:
             self.e.check_access = lambda load: check_bounds(self, load.buffer, load.indices[0])
+
+    def _handlers(self) -> dict[str, Handler]:
+        """How the intrinsics are written that may leave the function."""
+        packed: dict[str, Handler] = dict.fromkeys(PACKED, lambda _, call: call_packed(self, call))
+        return {**packed, "tir.index_within": lambda _, call: check_index(self, call)}
+
+    def beside(self, text: FunctionText) -> StmtWriter:
+        """The writer of another function of the kernel."""
+        return StmtWriter(self.context, text)
 
     def emit(self, stmt: st.Stmt | None) -> None:
         """Write one statement."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import register_type
+from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 
@@ -20,7 +20,7 @@ def splat(f: FunctionText, dtype: DataType, operand: str, lanes: int) -> str:
     return f.value(f"shufflevector {wide} {single}, {wide} poison, <{lanes} x i32> zeroinitializer")
 
 
-def ramp(f: FunctionText, node: tir.Ramp, memo: Mapping[Any, str]) -> str:
+def ramp(f: FunctionText, node: tir.Ramp, memo: Mapping[Node, str]) -> str:
     """`base + i * stride` in lane i; operands are found in `memo`."""
     element = register_type(node.base.dtype)
     wide = register_type(node.dtype)
@@ -33,7 +33,7 @@ def ramp(f: FunctionText, node: tir.Ramp, memo: Mapping[Any, str]) -> str:
     return f.value(f"add {wide} {base}, {f.value(f'mul {wide} {stride}, <{counts}>')}")
 
 
-def shuffle(f: FunctionText, node: tir.Shuffle, memo: Mapping[Any, str]) -> str:
+def shuffle(f: FunctionText, node: tir.Shuffle, memo: Mapping[Node, str]) -> str:
     """Chosen lanes of several vectors; operands are found in `memo`."""
     element = register_type(node.dtype.element)
     lanes = [(v, i) for v in node.vectors for i in range(v.dtype.lanes)]

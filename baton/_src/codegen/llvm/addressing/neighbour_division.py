@@ -9,7 +9,6 @@ The right division is one of 16 bits without a sign. Processors do not divide ve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.codegen.llvm.arithmetic import binary
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
@@ -37,11 +36,14 @@ def divides_neighbours(node: Node) -> bool:
             return False
 
 
-def neighbours_divided(f: FunctionText, node: Any, memo: Mapping[Any, str]) -> str:
+def neighbours_divided(f: FunctionText, node: tir.FloorDiv | tir.FloorMod, memo: Mapping[Node, str]) -> str:
     """The quotient or remainder of such a node; operands are found in `memo`."""
+    assert isinstance(node.a, tir.Ramp)
+    assert isinstance(node.b, tir.Broadcast)
+    assert isinstance(node.b.value, tir.IntImm)
     base, by, lanes = node.a.base, node.b.value, node.a.lanes
     kind, wide, short = register_type(base.dtype), register_type(node.dtype), with_lanes("i16", lanes)
-    rest = f.value(f"trunc {kind} {_scalar(f, tir.FloorMod(base, by), memo)} to i16")
+    rest = f.value(f"trunc {kind} {binary(f, tir.FloorMod(base, by), memo[base], str(by.value), ())} to i16")
     counts = ", ".join(f"i16 {lane}" for lane in range(lanes))
     near = f.value(f"add nuw {short} {splat(f, SHORT, rest, lanes)}, <{counts}>")
     divisor = splat(f, SHORT, str(by.value), lanes)
@@ -49,9 +51,5 @@ def neighbours_divided(f: FunctionText, node: Any, memo: Mapping[Any, str]) -> s
     found = f.value(f"zext {short} {f.value(f'{word} {short} {near}, {divisor}')} to {wide}")
     if word == "urem":
         return found
-    before = splat(f, base.dtype, _scalar(f, tir.FloorDiv(base, by), memo), lanes)
+    before = splat(f, base.dtype, binary(f, tir.FloorDiv(base, by), memo[base], str(by.value), ()), lanes)
     return f.value(f"add {wide} {before}, {found}")
-
-
-def _scalar(f: FunctionText, node: Any, memo: Mapping[Any, str]) -> str:
-    return binary(f, node, memo[node.a], str(node.b.value), ())

@@ -13,13 +13,14 @@ without VNNI multiply bytes as 16-bit numbers, two at a time, by vpmaddwd: exact
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-from baton._src.codegen.llvm.text import mangle, with_lanes
+from baton._src.codegen.llvm.functions.writer import Writer
+from baton._src.codegen.llvm.text import FunctionText, mangle, with_lanes
 from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dot_instruction, has_byte_dots, has_pair_dots
 from baton._src.tir import expr as tir
 
-Writer = Any
+Dot = Callable[[FunctionText, str, str, str], str]
 
 
 def dot_u8s8(w: Writer, call: tir.Call) -> str:
@@ -45,10 +46,10 @@ def dot_u7s8(w: Writer, call: tir.Call) -> str:
     return _bytes_by_sums(w.f, lanes, *(w.emit(x) for x in call.args))
 
 
-def _in_one_instruction(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+def _in_one_instruction(f: FunctionText, lanes: int, total: str, a: str, b: str) -> str:
     words, size = with_lanes("i32", lanes), with_lanes("i8", 4 * lanes)
     narrow = [(size, f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
-    return str(f.intrinsic(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}", words, (words, total), *narrow))
+    return f.intrinsic(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}", words, (words, total), *narrow)
 
 
 def dot_bf16(w: Writer, call: tir.Call) -> str:
@@ -61,14 +62,14 @@ def dot_bf16(w: Writer, call: tir.Call) -> str:
     size = with_lanes("bfloat", 2 * lanes)
     narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
-    return str(w.f.intrinsic(name, floats, (floats, total), *narrow))
+    return w.f.intrinsic(name, floats, (floats, total), *narrow)
 
 
-def _bytes_on_arm(w: Writer, lanes: int, dot: Any, total: str, a: str, b: str) -> str:
+def _bytes_on_arm(w: Writer, lanes: int, dot: Dot, total: str, a: str, b: str) -> str:
     """Four words at a time."""
     whole = with_lanes("i32", lanes)
     if lanes == 4:
-        return str(dot(w.f, total, a, b))
+        return dot(w.f, total, a, b)
     found = "poison"
     for place in range(0, lanes, 4):
         at = ("i64", str(place))
@@ -83,27 +84,27 @@ def _bytes_on_arm(w: Writer, lanes: int, dot: Any, total: str, a: str, b: str) -
 _WORDS, _BYTES = "<4 x i32>", "<16 x i8>"
 
 
-def _usdot(f: Any, total: str, a: str, b: str) -> str:
+def _usdot(f: FunctionText, total: str, a: str, b: str) -> str:
     narrow = [(_BYTES, f.value(f"bitcast {_WORDS} {x} to {_BYTES}")) for x in (a, b)]
-    return str(f.intrinsic("llvm.aarch64.neon.usdot.v4i32.v16i8", _WORDS, (_WORDS, total), *narrow))
+    return f.intrinsic("llvm.aarch64.neon.usdot.v4i32.v16i8", _WORDS, (_WORDS, total), *narrow)
 
 
 _SDOT = "llvm.aarch64.neon.sdot.v4i32.v16i8"
 
 
-def _sdot(f: Any, total: str, a: str, b: str) -> str:
+def _sdot(f: FunctionText, total: str, a: str, b: str) -> str:
     narrow = [(_BYTES, f.value(f"bitcast {_WORDS} {x} to {_BYTES}")) for x in (a, b)]
-    return str(f.intrinsic(_SDOT, _WORDS, (_WORDS, total), *narrow))
+    return f.intrinsic(_SDOT, _WORDS, (_WORDS, total), *narrow)
 
 
-def _sdot_of_unsigned(f: Any, total: str, a: str, b: str) -> str:
+def _sdot_of_unsigned(f: FunctionText, total: str, a: str, b: str) -> str:
     less = f.value(f"xor {_WORDS} {a}, splat (i32 {0x80808080 - (1 << 32)})")
     signed, right = ((_BYTES, f.value(f"bitcast {_WORDS} {x} to {_BYTES}")) for x in (less, b))
     extra = "zeroinitializer"
     for _ in range(2):
         extra = f.intrinsic(_SDOT, _WORDS, (_WORDS, extra), (_BYTES, "splat (i8 64)"), right)
     both = f.value(f"add {_WORDS} {total}, {extra}")
-    return str(f.intrinsic(_SDOT, _WORDS, (_WORDS, both), signed, right))
+    return f.intrinsic(_SDOT, _WORDS, (_WORDS, both), signed, right)
 
 
 def _splat(lanes: int, value: int) -> str:
@@ -114,16 +115,16 @@ _PAIRS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x8
 _SUMS = {4: "llvm.x86.ssse3.pmadd.ub.sw.128", 8: "llvm.x86.avx2.pmadd.ub.sw", 16: "llvm.x86.avx512.pmaddubs.w.512"}
 
 
-def _bytes_by_sums(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+def _bytes_by_sums(f: FunctionText, lanes: int, total: str, a: str, b: str) -> str:
     """Two products each in 16 bits, then pairs of these."""
     words, halves, size = (with_lanes(kind, lanes * n) for n, kind in ((1, "i32"), (2, "i16"), (4, "i8")))
     narrow = [(size, f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
     sums = f.intrinsic(_SUMS[lanes], halves, *narrow)
     pairs = f.intrinsic(_PAIRS[lanes], words, (halves, sums), (halves, "splat (i16 1)"))
-    return str(f.value(f"add {words} {total}, {pairs}"))
+    return f.value(f"add {words} {total}, {pairs}")
 
 
-def _bytes_by_pairs(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+def _bytes_by_pairs(f: FunctionText, lanes: int, total: str, a: str, b: str) -> str:
     """The even bytes of each word as 16-bit numbers, then the odd ones."""
     words, halves = with_lanes("i32", lanes), with_lanes("i16", 2 * lanes)
     x, y = (f.value(f"bitcast {words} {v} to {halves}") for v in (a, b))
@@ -138,7 +139,7 @@ def _bytes_by_pairs(f: Any, lanes: int, total: str, a: str, b: str) -> str:
     return total
 
 
-def _bytes_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+def _bytes_by_shifts(f: FunctionText, lanes: int, total: str, a: str, b: str) -> str:
     words = with_lanes("i32", lanes)
     for place in (0, 8, 16, 24):
         moved = f.value(f"lshr {words} {a}, {_splat(lanes, place)}")
@@ -149,7 +150,7 @@ def _bytes_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
     return total
 
 
-def _halves_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+def _halves_by_shifts(f: FunctionText, lanes: int, total: str, a: str, b: str) -> str:
     words, floats = with_lanes("i32", lanes), with_lanes("float", lanes)
     for half, by in (("shl", 16), ("and", -65536)):  # the lower, then the upper bfloat16 of each word, as a float32
         whole = (f.value(f"{half} {words} {v}, {_splat(lanes, by)}") for v in (a, b))

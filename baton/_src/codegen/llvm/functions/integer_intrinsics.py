@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from baton._src.codegen.llvm.functions.writer import Handler, Writer
 from baton._src.codegen.llvm.text import mangle, with_lanes
 from baton._src.codegen.llvm.types import literal_text, register_type
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
-
-Writer = Any
-Handler = Callable[[Writer, tir.Call], str]
-"""Writes a call of an intrinsic and gives the text of its value."""
 
 
 def int_pow(w: Writer, call: tir.Call) -> str:
@@ -53,7 +47,7 @@ def _integer(word: str, unsigned: str | None = None) -> Handler:
         name = unsigned if unsigned and call.dtype.kind != "int" else word
         if call.args[0].dtype != call.args[1].dtype:
             raise fail("codegen-dtype", f"{word} needs operands of one dtype", span=call.span)
-        return str(w.f.value(f"{name} {register_type(call.dtype)} {a}, {b}"))
+        return w.f.value(f"{name} {register_type(call.dtype)} {a}, {b}")
 
     return write
 
@@ -68,26 +62,26 @@ def _shift(left: bool) -> Handler:
         word = "shl" if left else "ashr" if dtype.kind == "int" else "lshr"
         amount = call.args[1].value if isinstance(call.args[1], tir.Broadcast) else call.args[1]
         if isinstance(amount, tir.IntImm) and 0 <= amount.value < dtype.bits:
-            return str(f.value(f"{word} {kind} {a}, {b}"))
+            return f.value(f"{word} {kind} {a}, {b}")
         last = literal_text(dtype, dtype.bits - 1)
         fits = f.value(f"icmp ule {kind} {b}, {last}")
         bounded = f.value(f"select {flag} {fits}, {kind} {b}, {kind} {last}")
         found = f.value(f"{word} {kind} {a}, {bounded}")
         if word == "ashr":
             return str(found)
-        return str(f.value(f"select {flag} {fits}, {kind} {found}, {kind} {literal_text(dtype, 0)}"))
+        return f.value(f"select {flag} {fits}, {kind} {found}, {kind} {literal_text(dtype, 0)}")
 
     return write
 
 
 def _bitwise_not(w: Writer, call: tir.Call) -> str:
     ones = literal_text(call.dtype, 1 if call.dtype.is_bool else -1)
-    return str(w.f.value(f"xor {register_type(call.dtype)} {w.emit(call.args[0])}, {ones}"))
+    return w.f.value(f"xor {register_type(call.dtype)} {w.emit(call.args[0])}, {ones}")
 
 
 def _popcount(w: Writer, call: tir.Call) -> str:
     kind = register_type(call.dtype)
-    return str(w.f.intrinsic(f"llvm.ctpop.{mangle(kind)}", kind, (kind, w.emit(call.args[0]))))
+    return w.f.intrinsic(f"llvm.ctpop.{mangle(kind)}", kind, (kind, w.emit(call.args[0])))
 
 
 def _clz(w: Writer, call: tir.Call) -> str:
@@ -96,7 +90,7 @@ def _clz(w: Writer, call: tir.Call) -> str:
     found = w.f.intrinsic(f"llvm.ctlz.{mangle(kind)}", kind, (kind, w.emit(call.args[0])), ("i1", "false"))
     if dtype.bits == call.dtype.bits:
         return str(found)
-    return str(w.f.value(f"{'trunc' if dtype.bits > call.dtype.bits else 'zext'} {kind} {found} to {result}"))
+    return w.f.value(f"{'trunc' if dtype.bits > call.dtype.bits else 'zext'} {kind} {found} to {result}")
 
 
 def _q_multiply_shift(w: Writer, call: tir.Call) -> str:
@@ -108,7 +102,7 @@ def _q_multiply_shift(w: Writer, call: tir.Call) -> str:
     shift = f.value(f"add {wide} {q}, {s}")
     half = f.value(f"shl {wide} {one}, {f.value(f'sub {wide} {shift}, {one}')}")
     total = f.value(f"add {wide} {f.value(f'mul {wide} {x}, {y}')}, {half}")
-    return str(f.value(f"trunc {wide} {f.value(f'ashr {wide} {total}, {shift}')} to {narrow_kind}"))
+    return f.value(f"trunc {wide} {f.value(f'ashr {wide} {total}, {shift}')} to {narrow_kind}")
 
 
 INTEGERS: dict[str, Handler] = {

@@ -1,18 +1,21 @@
-"""TIR's intrinsics in LLVM IR: one table, `tir.exp` -> the function that writes it; memory, lanes and calls of C."""
+"""TIR's intrinsics in LLVM IR: one table, `tir.exp` -> the function that writes it; memory, lanes and calls of C.
+
+Those that may leave the function are written by the writer of statements.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from baton._src.codegen.llvm.functions import dot_products
-from baton._src.codegen.llvm.functions.integer_intrinsics import INTEGERS, Handler, Writer
+from baton._src.codegen.llvm.functions.integer_intrinsics import INTEGERS
 from baton._src.codegen.llvm.functions.real_intrinsics import REALS
+from baton._src.codegen.llvm.functions.writer import Handler, Writer
 from baton._src.codegen.llvm.padded import from_memory, to_memory
 from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, register_type
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
-from baton._src.tir.packed_calls import PACKED
 from baton._src.values.dtype import DataType
 
 
@@ -22,7 +25,7 @@ def _large_uint(w: Writer, call: tir.Call) -> str:
 
 
 def _as_it_is(w: Writer, call: tir.Call) -> str:
-    return str(w.emit(call.args[0]))
+    return w.emit(call.args[0])
 
 
 def _reinterpret(w: Writer, call: tir.Call) -> str:
@@ -33,19 +36,19 @@ def _reinterpret(w: Writer, call: tir.Call) -> str:
         return str(operand)
     if "handle" in (source.kind, target.kind):
         word = "ptrtoint" if source.kind == "handle" else "inttoptr"
-        return str(w.f.value(f"{word} {old} {operand} to {new}"))
-    return str(w.f.value(f"bitcast {old} {operand} to {new}"))
+        return w.f.value(f"{word} {old} {operand} to {new}")
+    return w.f.value(f"bitcast {old} {operand} to {new}")
 
 
 def _ptr_add(w: Writer, call: tir.Call) -> str:
-    return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[0])}, i64 {w.index(call.args[1])}"))
+    return w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[0])}, i64 {w.index(call.args[1])}")
 
 
 def _address_of(w: Writer, call: tir.Call) -> str:
     load = call.args[0]
     if not isinstance(load, tir.BufferLoad):
         raise fail("codegen-intrinsic", "address_of takes an element of a buffer", span=call.span)
-    return str(w.pointer(load.buffer, load.indices[0]))
+    return w.pointer(load.buffer, load.indices[0])
 
 
 def _access_ptr(w: Writer, call: tir.Call) -> str:
@@ -53,17 +56,17 @@ def _access_ptr(w: Writer, call: tir.Call) -> str:
     pointed = call.args[0].dtype
     size = byte_size(pointed.element) * pointed.lanes
     offset = w.f.value(f"mul i64 {w.index(call.args[2])}, {size}")
-    return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[1])}, i64 {offset}"))
+    return w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[1])}, i64 {offset}")
 
 
 def _constant_memory(w: Writer, call: tir.Call) -> str:
     spelled = call.args[0]
     assert isinstance(spelled, tir.StringImm)
-    return str(w.f.module.memory(bytes.fromhex(spelled.value), 64))
+    return w.f.module.memory(bytes.fromhex(spelled.value), 64)
 
 
 def _is_null(w: Writer, call: tir.Call) -> str:
-    return str(w.f.value(f"icmp eq ptr {w.emit(call.args[0])}, null"))
+    return w.f.value(f"icmp eq ptr {w.emit(call.args[0])}, null")
 
 
 def _call_extern(w: Writer, call: tir.Call) -> str:
@@ -95,7 +98,7 @@ def _half(upper: bool) -> Handler:
         half = whole.dtype.lanes // 2
         start, kind = half if upper else 0, register_type(whole.dtype)
         if half == 1:
-            return str(w.f.value(f"extractelement {kind} {w.emit(whole)}, i32 {start}"))
+            return w.f.value(f"extractelement {kind} {w.emit(whole)}, i32 {start}")
         return _shuffled(w, kind, w.emit(whole), "poison", range(start, start + half))
 
     return write
@@ -107,13 +110,13 @@ def _combine(w: Writer, call: tir.Call) -> str:
     if call.dtype.lanes > 2:
         return _shuffled(w, kind, a, b, range(call.dtype.lanes))
     first = w.f.value(f"insertelement {whole} poison, {kind} {a}, i32 0")
-    return str(w.f.value(f"insertelement {whole} {first}, {kind} {b}, i32 1"))
+    return w.f.value(f"insertelement {whole} {first}, {kind} {b}, i32 1")
 
 
 def _shuffled(w: Writer, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
     """The chosen lanes of two vectors behind each other."""
     picks = ", ".join(f"i32 {lane}" for lane in lanes)
-    return str(w.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{picks}>"))
+    return w.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{picks}>")
 
 
 def _undef(w: Writer, call: tir.Call) -> str:
@@ -129,7 +132,6 @@ HANDLERS: dict[str, Handler] = {
     "tir.large_uint_imm": _large_uint,
     "tir.likely": _as_it_is,
     "tir.ignore_loop_partition": _as_it_is,
-    "tir.index_within": lambda w, call: w.check_index(call),
     "tir.undef": _undef,
     "tir.reinterpret": _reinterpret,
     "tir.ptr_add": _ptr_add,
@@ -139,7 +141,6 @@ HANDLERS: dict[str, Handler] = {
     "tir.isnullptr": _is_null,
     "tir.call_extern": _call_extern,
     "tir.call_pure_extern": _call_extern,
-    **dict.fromkeys(PACKED, lambda w, call: w.call_packed(call)),
     "tir.vectorlow": _half(upper=False),
     "tir.vectorhigh": _half(upper=True),
     "tir.vectorcombine": _combine,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from baton._src.codegen.llvm.functions import vector_math
 from baton._src.codegen.llvm.functions.c_library import call_lanes
-from baton._src.codegen.llvm.functions.integer_intrinsics import Handler, Writer, int_pow
+from baton._src.codegen.llvm.functions.integer_intrinsics import int_pow
 from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
+from baton._src.codegen.llvm.functions.writer import Handler, Writer
 from baton._src.codegen.llvm.text import mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, literal_text, register_type
 from baton._src.tir import expr as tir
@@ -92,7 +93,7 @@ def _fabs(w: Writer, call: tir.Call) -> str:
     operand, kind = w.emit(call.args[0]), register_type(call.dtype)
     if call.dtype.kind != "int":
         return str(operand)
-    return str(w.f.intrinsic(f"llvm.abs.{mangle(kind)}", kind, (kind, operand), ("i1", "false")))
+    return w.f.intrinsic(f"llvm.abs.{mangle(kind)}", kind, (kind, operand), ("i1", "false"))
 
 
 def _rsqrt(w: Writer, call: tir.Call) -> str:
@@ -113,7 +114,7 @@ def _classify(test: int) -> Handler:
         kind = compute_type(dtype)
         flag = with_lanes("i1", dtype.lanes)
         (x,) = _operands(w, call)
-        return str(w.f.intrinsic(f"llvm.is.fpclass.{mangle(kind)}", flag, (kind, x), ("i32", str(test))))
+        return w.f.intrinsic(f"llvm.is.fpclass.{mangle(kind)}", flag, (kind, x), ("i32", str(test)))
 
     return write
 

@@ -7,25 +7,28 @@ the last active one are tested, which tells as much as all of them and takes LLV
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
+from baton._src.codegen.llvm.addressing.memory import MemoryAccess
 from baton._src.codegen.llvm.fault import leave_with_fault, note_fault
+from baton._src.codegen.llvm.function_writer import FunctionWriter
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, with_lanes
 from baton._src.codegen.llvm.vectors import splat
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.values.dtype import BOOL, INT64
 
 _WORD = 64
 """Most lanes whose mask is a number."""
 
 
-def check_bounds(writer: Any, buffer: Any, index: PrimExpr) -> None:
+def check_bounds(writer: FunctionWriter, buffer: Buffer, index: PrimExpr) -> None:
     """Leave the kernel with a fault if `index` (for vectors: that of any active lane) is outside the buffer."""
     extent = writer.extents.get(buffer.data)
     if extent is None:
         return
-    name = f"{buffer.name}".replace("{", "").replace("}", "")
+    name = buffer.name.replace("{", "").replace("}", "")
     message = f"{writer.context.name}: access to {name} out of bounds: element {{0}}, the buffer has {{1}}"
     if _is_run(index):
         _require_run(writer, index, extent, message)
@@ -33,16 +36,15 @@ def check_bounds(writer: Any, buffer: Any, index: PrimExpr) -> None:
         _require(writer, index, extent, message, index)
 
 
-def check_index(writer: Any, call: tir.Call) -> str:
+def check_index(writer: FunctionWriter, call: tir.Call) -> str:
     """The operand of `tir.index_within(index, extent, text, shown)`: the index, after the test."""
     index, extent, text, shown = call.args
     assert isinstance(text, tir.StringImm)
     _require(writer, index, extent, text.value, shown)
-    operand: str = writer.e.emit(index)
-    return operand
+    return writer.e.emit(index)
 
 
-def _require(writer: Any, index: PrimExpr, extent: PrimExpr, message: str, shown: PrimExpr) -> None:
+def _require(writer: FunctionWriter, index: PrimExpr, extent: PrimExpr, message: str, shown: PrimExpr) -> None:
     """Leave with `message` about `shown` and `extent` unless 0 <= index < extent in all active lanes."""
     f, e, lanes = writer.f, writer.e, index.dtype.lanes
     wide = with_lanes("i64", lanes)
@@ -73,7 +75,7 @@ def _is_run(index: PrimExpr) -> TypeGuard[tir.Ramp]:
     return index.stride.value > 0 and index.lanes <= _WORD
 
 
-def _require_run(writer: Any, index: tir.Ramp, extent: PrimExpr, message: str) -> None:
+def _require_run(writer: FunctionWriter, index: tir.Ramp, extent: PrimExpr, message: str) -> None:
     """Leave with `message` about the first active element outside unless the first and the last are inside."""
     f, e = writer.f, writer.e
     assert isinstance(index.stride, tir.IntImm)
@@ -97,7 +99,7 @@ def _is_known_inside(base: str, size: int, limit: str) -> bool:
     return base.isdecimal() and limit.isdecimal() and int(base) + size <= int(limit)
 
 
-def _ends(e: Any, lanes: int) -> tuple[str, str, str]:
+def _ends(e: MemoryAccess, lanes: int) -> tuple[str, str, str]:
     """The active lanes as bits of an i64, the first of them and the last."""
     every = str((1 << lanes) - 1 if lanes < _WORD else -1)
     if e.mask is None:
@@ -145,10 +147,10 @@ def _note_outside(module: ModuleText) -> str:
     return f"@{name}"
 
 
-def _mask(e: Any, lanes: int) -> str:
+def _mask(e: MemoryAccess, lanes: int) -> str:
     """The active lanes; for a condition common to all lanes, whether any is active."""
     if e.mask_lanes == lanes:
         return str(e.mask)
     bits = e.f.value(f"bitcast <{e.mask_lanes} x i1> {e.mask} to i{e.mask_lanes}")
-    on = str(e.f.value(f"icmp ne i{e.mask_lanes} {bits}, 0"))
+    on = e.f.value(f"icmp ne i{e.mask_lanes} {bits}, 0")
     return on if lanes == 1 else splat(e.f, BOOL, on, lanes)
