@@ -53,7 +53,8 @@ from baton._src.transform.passes import Pass
 @cache
 def wire() -> None:
     """Bind operators to expressions, calls to `GlobalVar`, printers to nodes, and passes to each other."""
-    owners: tuple[tuple[Any, Any], ...] = ((relay.Expr, build_relay), (relax.Expr, build_relax))
+    build_te = later("baton._src.te.arithmetic", "build")
+    owners: tuple[tuple[Any, Any], ...] = ((relay.Expr, build_relay), (relax.Expr, build_relax), (Tensor, build_te))
     for owner, build in owners:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
@@ -77,7 +78,6 @@ def wire() -> None:
     Op.standard_column = staticmethod(standard_column)
     Op.registration = staticmethod(later("baton._src.driver.tvm_names.relay.user_operators", "Registration"))
     Op.attributes_key = staticmethod(later("baton._src.driver.tvm_names.op_attrs", "attributes_key"))
-    Tensor.build = staticmethod(later("baton._src.te.arithmetic", "build"))
     Type.equal = staticmethod(structural_equal)
     Range.alike = staticmethod(structural_equal)
     TensorType.dim = staticmethod(type_dim)

@@ -21,7 +21,7 @@ class BaseExpr(Node):
 
 
 @node
-class PrimExpr(BaseExpr, Operators):
+class PrimExpr(BaseExpr, Operators["PrimExpr | float", "PrimExpr"]):
     """A scalar of the kernel language; also what dims of shapes are made of. Subclasses are in `tir.expr`.
 
     `a == b` builds an `EQ` (folded to a literal for two literals), whose truth value is identity of the operands; so
@@ -50,7 +50,7 @@ class PrimExpr(BaseExpr, Operators):
             kind=ValueError,
         )
 
-    def astype(self, dtype: object) -> Any:
+    def astype(self, dtype: object) -> PrimExpr:
         """This value converted to `dtype` (itself if it has that dtype already)."""
         return type(self).build("cast", self, dtype)
 

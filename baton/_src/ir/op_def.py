@@ -11,14 +11,18 @@ from dataclasses import field
 from enum import IntEnum
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
+import numpy as np
+
 from baton._src.ir.attrs import Attrs, NoAttrs
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import GraphExpr, Op, PrimExpr
 from baton._src.ir.tensor_info import Dim, Info, ObjectInfo, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
+from baton._src.values.tensor import AnyArray, NDArray
 
 A = TypeVar("A", bound=Attrs)
+A_co = TypeVar("A_co", bound=Attrs, covariant=True)
 
 
 class Fusion(IntEnum):
@@ -52,15 +56,15 @@ class DimProver(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OpCall(Generic[A]):
+class OpCall(Generic[A_co]):
     """One call, as `infer` sees it: what is known of the arguments, the attributes, and a way to report errors.
 
     `values[i]` is the argument itself as a NumPy array (or tuple of ints for a shape) where it is a known constant.
     """
 
-    op: OpDef[A]
+    op: Definition
     args: tuple[Info, ...]
-    attrs: A
+    attrs: A_co
     prover: DimProver
     values: tuple[Any, ...] = ()
     span: Span | None = None
@@ -81,7 +85,7 @@ class OpCall(Generic[A]):
         return found
 
 
-def kind_in_words(found: Any) -> str:
+def kind_in_words(found: Info) -> str:
     """A short description of an argument for messages."""
     if isinstance(found, TupleInfo):
         return f"a tuple of {len(found.fields)}"
@@ -120,17 +124,67 @@ class Input:
         return self.relay_name if language == "relay" and self.relay_name else self.name
 
 
-Infer = Callable[[OpCall[Any]], Info]
-Compute = Callable[..., Any]
+@dataclass(frozen=True)
+class ShapeOf:
+    """The shape of a value with dims that a run decides, where the language has no shapes as operands (Relay)."""
+
+    value: GraphExpr
+
+
+Argument = GraphExpr | PrimExpr | NDArray | AnyArray | np.generic | float | Sequence["Argument"] | ShapeOf | None
+"""What may be given for an operand: an expression, or what becomes a literal; None leaves it out."""
+
+
+class CallMaker(Protocol):
+    """Makes expressions of one language: what gradients and decompositions build with, by neutral names of operators.
+
+    (`ops.call_maker.Maker` for Relax; `passes.relay.building.Build` for Relay.)
+    """
+
+    def op(self, name: str, *args: Argument, **attrs: object) -> GraphExpr:
+        """A call of an operator."""
+        ...
+
+    def const(self, value: object, dtype: object = None) -> GraphExpr:
+        """A literal."""
+        ...
+
+    def full_like(self, x: GraphExpr, value: float, /) -> GraphExpr:
+        """A tensor like `x` with `value` everywhere."""
+        ...
+
+    def tuple(self, *fields: GraphExpr) -> GraphExpr: ...
+
+    def item(self, value: GraphExpr, index: int) -> GraphExpr:
+        """value[index]"""
+        ...
+
+    def shape(self, dims: Sequence[Dim]) -> Argument:
+        """A shape as an operand."""
+        ...
+
+    def shape_of(self, x: GraphExpr, /) -> Argument:
+        """The shape of `x` as an operand."""
+        ...
+
+    def swap_last(self, x: GraphExpr, ndim: int) -> GraphExpr:
+        """The last two of `ndim` axes exchanged."""
+        ...
+
+
+# The operands are Any below: each operator has its own tuple of them, which the parameters of its functions say.
+Infer = Callable[[OpCall[A]], Info]
+Compute = Callable[[Any, A, Any], Any]
 """`compute(inputs, attrs, out) -> te.Tensor | tuple of them`: inputs are te.Tensors (tuples of them for
 `tensors`, tuples of dims for `shape`, scalars for `prim`), `out` is what `infer` said, dims and dtype known."""
-Reference = Callable[..., Any]
+Reference = Callable[[Any, A], Any]
 """`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
-Decompose = Callable[..., Any]
-"""`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators; `builder` is the op
-namespace of Relax (`builder.op("matmul", a, b, **attrs)`) and keeps names and spans."""
-Gradient = Callable[..., Any]
-"""`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`."""
+Decompose = Callable[[CallMaker, Sequence[GraphExpr], A, Any], GraphExpr | None]
+"""`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators, which keep names and
+spans; None: as it is. `out` is what `infer` said."""
+Gradient = Callable[[CallMaker, Sequence[GraphExpr], A, GraphExpr, GraphExpr], Sequence[GraphExpr | None]]
+"""`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`: `out` is the call's result,
+`grad` the gradient for it; None: an argument has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +198,10 @@ class Counted:
 
     count: Callable[[Any, Any], Any]
     shape: Callable[[int, Dim], tuple[Dim, ...]]
-    fill: Compute
+    fill: Compute[Any]
 
 
-def _operands(op: OpDef[Any]) -> str | None:
+def _operands(op: Definition) -> str | None:
     """`the operands are data: the images; weight: ...`; None if the inputs are not documented."""
     said = [f"{i.name}: {i.doc}" for i in op.inputs if i.doc]
     return f"the operands are {'; '.join(said)}" if said else None
@@ -160,15 +214,15 @@ class OpDef(Generic[A]):
     name: str
     attrs: type[A] = NoAttrs  # type: ignore[assignment]  # a default cannot choose `A`
     inputs: tuple[Input, ...] = ()
-    infer: Infer = field(kw_only=True)
-    compute: Compute | NotApplicable = field(kw_only=True)
-    reference: Reference | NotApplicable = field(kw_only=True)
+    infer: Infer[A] = field(kw_only=True)
+    compute: Compute[A] | NotApplicable = field(kw_only=True)
+    reference: Reference[A] | NotApplicable = field(kw_only=True)
     fusion: Fusion = field(kw_only=True)
     kernel_fusion: Callable[[A], Fusion] | None = field(kw_only=True, default=None)
     """The pattern of kernels for calls with such attributes, where it is another than TVM gives the operator."""
-    gradient: Gradient | NotApplicable = field(kw_only=True, default=NotApplicable("not yet"))
+    gradient: Gradient[A] | NotApplicable = field(kw_only=True, default=NotApplicable("not yet"))
     layout: Any = field(kw_only=True, default=NotApplicable("keeps the layout it is given"))
-    decompose: Decompose | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))
+    decompose: Decompose[A] | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))
     infer_inputs: Callable[[OpCall[A]], Sequence[TensorInfo | None]] | None = field(kw_only=True, default=None)
     """For operators whose weights' types Relay infers from the data: what each unknown argument must be."""
     relay_rule: Callable[[OpCall[A]], None] | None = field(kw_only=True, default=None)
@@ -210,3 +264,7 @@ class OpDef(Generic[A]):
         """What it does: `summary`, or the first paragraph of the module that declares it."""
         text = self.summary or inspect.getdoc(inspect.getmodule(self.infer)) or ""
         return text.strip().split("\n\n")[0]
+
+
+Definition = OpDef[Any]
+"""An operator, whatever its attributes: catalogues and tables hold operators of all kinds."""

@@ -85,7 +85,8 @@ def comparison(ev: Evaluation, node: ast.Compare, read: Read) -> Task[Any]:
 def _compared(ev: Evaluation, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(op, (ast.Eq, ast.NotEq)) and (isinstance(left, Expr) or isinstance(right, Expr)):
         name = "equal" if isinstance(op, ast.Eq) else "not_equal"
-        return ev.placed(ev.at(node, lambda: Expr.build(name, left, right)), node)
+        build = left.build if isinstance(left, Expr) else right.build
+        return ev.placed(ev.at(node, lambda: build(name, left, right)), node)
     if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
         raise ev.error("script-syntax", "`in` is not defined for tensors and dims", node)
     if isinstance(op, (ast.Is, ast.IsNot)) and _is_program(left) and _is_program(right):

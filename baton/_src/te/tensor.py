@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr
@@ -161,7 +161,7 @@ Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor(Same, Unlisted, Operators):
+class Tensor(Same, Unlisted, Operators["Tensor | PrimExpr | float", "Tensor"]):
     """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
     NumPy's broadcasting (see `te.arithmetic`). Fewer indices than dims give a slice that takes the rest: `A[i][j]`.
 
@@ -215,7 +215,7 @@ class Tensor(Same, Unlisted, Operators):
 
 
 @dataclass(frozen=True)
-class TensorSlice(Unlisted, Operators):
+class TensorSlice(Unlisted, Operators[object, NoReturn]):
     """A tensor with its first indices given. It is no number: arithmetic with it is an error (`te-indices`)."""
 
     tensor: Tensor

@@ -12,6 +12,7 @@ from baton._src.frontends.stablehlo.elementwise import combined, direction
 from baton._src.frontends.stablehlo.node import Converter, Node
 from baton._src.frontends.stablehlo.shapes import padded
 from baton._src.frontends.stablehlo.text import Operation, Region
+from baton._src.ir.tensor_info import Dim
 
 _REDUCED = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "bitwise_and": "all", "bitwise_or": "any",
@@ -128,7 +129,7 @@ def _pooled(g: GraphBuilder, op: str, x: Value, axes: list[int], window: Sequenc
     moved = g.transpose(x, order)
     kept = moved.known_shape()[: len(others)]
     sizes = moved.known_shape()[len(others) :]
-    count = 1
+    count: Dim = 1
     for size in kept:
         count = count * size
     pool, strides = tuple(window[k] for k in axes), tuple(steps[k] for k in axes)

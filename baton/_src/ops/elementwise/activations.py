@@ -234,7 +234,7 @@ def _define(row: Row) -> OpDef[Any]:
     )
 
 
-def _gradient(row: Row) -> Gradient:
+def _gradient(row: Row) -> Gradient[Attrs]:
     def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
         return [b.op("multiply", grad, row.slope(b, args[0], out, attributes))]
 

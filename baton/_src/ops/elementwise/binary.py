@@ -240,7 +240,7 @@ def _same_kind(a: Any, b: Any) -> tuple[Any, Any]:
     return np.asarray(a), np.asarray(b)
 
 
-def _gradient(row: Row) -> Gradient | NotApplicable:
+def _gradient(row: Row) -> Gradient[Attrs] | NotApplicable:
     slopes = row.slopes
     if slopes is None:
         why = "not differentiable" if row.compares or row.operands != "number" else "piecewise constant"

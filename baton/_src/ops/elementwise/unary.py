@@ -248,7 +248,7 @@ def _samples(row: Row) -> tuple[Sample, ...]:
     return (*small, *each((Arr((), dtypes[0], low, high),), rtol=2e-5))
 
 
-def _gradient(row: Row) -> Gradient | NotApplicable:
+def _gradient(row: Row) -> Gradient[Attrs] | NotApplicable:
     slope = row.slope
     if slope is None:
         return NotApplicable(row.no_slope)

@@ -7,7 +7,7 @@ value as a scalar tensor, Relax as an attribute; a negative width crops. `reflec
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _check_fill_operand(call: OpCall[PadAttrs]) -> None:
         call.fail(f"{call.op.inputs[1].name} must be a scalar, got {show_shape(fill.shape)}")
 
 
-def padded(call: OpCall[PadAttrs]) -> Info:
+def padded(call: OpCall[PadAttrs | MirrorPadAttrs]) -> Info:
     """The data of a call with `pad_width` added to its dims."""
     x, a = call.tensor(0), call.attrs
     check_mode(call, a.pad_mode)
@@ -138,7 +138,7 @@ def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     return again if size is not None else k.select(last + once >= k.index(width), mirrored_once, again)
 
 
-def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
+def compute(inputs: Any, a: PadAttrs | MirrorPadAttrs, out: Any) -> Any:
     """One stage: inside the data, outside the fill value (or its mirror image)."""
     x, *others = inputs
 
@@ -162,7 +162,7 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
 
 
-def reference(inputs: Any, a: PadAttrs) -> Any:
+def reference(inputs: Any, a: PadAttrs | MirrorPadAttrs) -> Any:
     """`numpy.pad`; then what negative widths crop is cut off."""
     x = inputs[0]
     width = [(max(0, b), max(0, e)) for b, e in a.pairs]
@@ -265,6 +265,9 @@ PAD_FILLED = OpDef(
 @attrs
 class MirrorPadAttrs(Attrs):
     """Mode and widths."""
+
+    pad_value: ClassVar[float] = 0.0
+    """Of no effect: the border repeats what is inside."""
 
     pad_width: Any = attr(doc="width before and after every axis")
     mode: str = attr("SYMMETRIC", "SYMMETRIC repeats the edge, REFLECT does not")

@@ -11,6 +11,7 @@ import numpy as np
 
 from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.node import set_note
+from baton._src.ir.op_def import ShapeOf
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TensorType, TupleType, Type, TypeVar
@@ -23,19 +24,10 @@ from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import parts
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
-from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import FloatImm, IntImm, literal
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
-
-
-@dataclass(frozen=True)
-class ShapeOf:
-    """The shape of a value with dims that a run decides."""
-
-    value: Any
-
 
 _RELATIVES = {"broadcast_to": "broadcast_to_like", "reshape": "reshape_like"}
 """Operators that take their target from a tensor, by those that are given it."""

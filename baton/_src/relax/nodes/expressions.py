@@ -63,7 +63,7 @@ def as_dim(dim: Any) -> PrimExpr:
 
 
 @node
-class Expr(GraphExpr, Operators):
+class Expr(GraphExpr, Operators[object, "Call"]):
     """Any Relax expression. Normalisation (BlockBuilder) fills in `struct_info_`."""
 
     deduced_alone: ClassVar[Callable[[Expr], StructInfo | None]]

@@ -17,7 +17,7 @@ from baton._src.values.tensor import NDArray
 
 
 @node
-class Expr(GraphExpr, Operators):
+class Expr(GraphExpr, Operators[object, "Call"]):
     """Any Relay expression; `checked_type` is filled by type inference."""
 
     is_graph_node: ClassVar[bool] = True

@@ -200,7 +200,7 @@ class AxisKind(str):
 
 
 @node
-class IterVar(Node, Operators):
+class IterVar(Node, Operators["PrimExpr | IterVar | float", PrimExpr]):
     """An axis of a block or of a `te` computation: a variable over a range, data-parallel or reduced.
 
     `iter_type` is `spatial`, `reduce`, `scan`, `opaque`, or how a loop of a `te` schedule runs; the constants below are

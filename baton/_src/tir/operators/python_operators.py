@@ -12,6 +12,7 @@ from baton._src.tir.operators.bits import bitwise_and, bitwise_not, bitwise_or, 
 from baton._src.tir.operators.conditions import equal, greater, greater_equal, less, less_equal, not_equal
 from baton._src.tir.operators.operands import cast, common_dtype, convert, is_operand
 
+_OWNERS: tuple[Any, ...] = (PrimExpr, IterVar)
 _BUILDERS: dict[str, Callable[..., PrimExpr]] = {
     "add": add,
     "subtract": subtract,
@@ -54,5 +55,5 @@ def _build_equality(name: str, a: PrimExpr, b: Any) -> Any:
     return (equal if name == "equal" else not_equal)(a, b)
 
 
-PrimExpr.build = build
-IterVar.build = build
+for _owner in _OWNERS:
+    _owner.build = staticmethod(build)

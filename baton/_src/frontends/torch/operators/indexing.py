@@ -201,12 +201,13 @@ def diagonal(node: AtenNode, x: Value, offset: int, first: int, second: int) -> 
 def _diagonal_places(node: AtenNode, rows: Dim, columns: Dim, offset: int) -> Value:
     """Where the elements of a diagonal are in a flattened matrix."""
     g, down, right = node.graph, max(-offset, 0), max(offset, 0)
-    start, step = down * columns + right, columns + 1
     if isinstance(rows, int) and isinstance(columns, int):
-        return g.constant(start + np.arange(max(min(rows - down, columns - right), 0)) * step, "int64")
+        turns = np.arange(max(min(rows - down, columns - right), 0))
+        return g.constant(down * columns + right + turns * (columns + 1), "int64")
+    start, step = down * columns + right, columns + 1
     count = rows if rows is columns and not offset else tir_max(tir_min(rows - down, columns - right), 0)
-    turns = g.call("arange", start=0, stop=count, step=1, dtype="int64")
-    return g.call("add", g.call("multiply", turns, g.dims(step)), g.dims(start))
+    each = g.call("arange", start=0, stop=count, step=1, dtype="int64")
+    return g.call("add", g.call("multiply", each, g.dims(step)), g.dims(start))
 
 
 INDEXING: dict[str, Converter] = {

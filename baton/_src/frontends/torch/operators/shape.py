@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
@@ -123,13 +124,12 @@ def _equal_sizes(node: AtenNode, total: Dim, size: Dim) -> list[Dim]:
 def _parts(node: AtenNode, x: Value, axis: int, sizes: Sequence[Dim]) -> tuple[Value, ...]:
     if len(sizes) == 1:
         return (x,)
-    if all(isinstance(s, int) for s in sizes):
-        places, end = [], 0
-        for size in sizes[:-1]:
-            end += size
-            places.append(end)
-        return node.graph.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
-    found, begin = [], 0
+    numbers = [s for s in sizes if isinstance(s, int)]
+    if len(numbers) == len(sizes):
+        places = tuple(accumulate(numbers[:-1]))
+        return node.graph.call_many("split", x, indices_or_sections=places, axis=axis)
+    found: list[Value] = []
+    begin: Dim = 0
     for size in sizes:
         stop = begin + size
         found.append(cut(node, x, axis, begin, stop))

@@ -19,7 +19,7 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
-from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs, ConvAttrs
 from baton._src.ops.nn.convolution.geometry import orders
 from baton._src.ops.nn.convolution.weight_gradient_planes import compute_planes, serves_planes
 from baton._src.ops.nn.convolution.weight_gradient_products import decompose, decompose_volumes
@@ -30,7 +30,7 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, np_padded, padded, window_extent
 
 
-def infer(call: OpCall[Conv2DAttrs]) -> Info:
+def infer(call: OpCall[ConvAttrs]) -> Info:
     """A kernel: output channels of the gradient, input channels of a group, `kernel_size`."""
     grad, x, a = call.tensor(0), call.tensor(1), call.attrs
     data, kernel, out = orders(a)
@@ -57,7 +57,7 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
     return TensorInfo(kernel.physical(math, extents), dtype, vdevice=device)
 
 
-def _check_windows(call: OpCall[Conv2DAttrs], math: DimMath, grad: dict[str, Dim], data: dict[str, Dim]) -> None:
+def _check_windows(call: OpCall[ConvAttrs], math: DimMath, grad: dict[str, Dim], data: dict[str, Dim]) -> None:
     """The gradient has the images of the data, and no more elements than there are windows."""
     a = call.attrs
     if math.equal(grad["N"], data["N"]) is False:
@@ -69,7 +69,7 @@ def _check_windows(call: OpCall[Conv2DAttrs], math: DimMath, grad: dict[str, Dim
             call.fail(f"the gradient has {grad[letter]} elements along {letter}, the data only {most} windows")
 
 
-def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
+def compute(inputs: Any, a: ConvAttrs, out: Any) -> Any:
     """A padding stage (if any), then one reduction over images and places."""
     grad, x = inputs
     data, kernel, result = orders(a)
@@ -96,7 +96,7 @@ def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
     return rounded(k.compute(out.shape, body, "conv_backward_weight"), out.dtype)
 
 
-def reference(inputs: Any, a: Conv2DAttrs) -> Any:
+def reference(inputs: Any, a: ConvAttrs) -> Any:
     """Tap by tap."""
     data, kernel, out = orders(a)
     dtype, letters, count = result_dtype(inputs[1], a.out_dtype), SPATIAL[a.spatial], a.spatial

@@ -134,7 +134,7 @@ class _Planes:
         return local("sums", (count * lanes,), self.dtype, body)
 
     def _total(self, sums: Buffer, n: int, o: PrimExpr, i: PrimExpr, tap: tuple[int, int]) -> Stmt:
-        lanes = [tir.BufferLoad(sums, (k.index(n * self.lanes + lane),)) for lane in range(self.lanes)]
+        lanes: list[PrimExpr] = [tir.BufferLoad(sums, (k.index(n * self.lanes + lane),)) for lane in range(self.lanes)]
         while len(lanes) > 1:
             lanes = [a + b for a, b in zip(lanes[::2], lanes[1::2])]
         return BufferStore(self.out, k.cast(self.out.dtype, lanes[0]), (o, i, *(k.index(t) for t in tap)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
@@ -243,7 +244,7 @@ def _samples(record: Any, spatial: int, kind: str) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
-def _again(forward: str) -> Gradient:
+def _again(forward: str) -> Gradient[Attrs]:
     """The gradient of a gradient: linear in the result's; that of the data moves nothing but at ties."""
 
     def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:

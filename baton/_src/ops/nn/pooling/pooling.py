@@ -292,7 +292,7 @@ def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
-def _gradient(name: str) -> Gradient:
+def _gradient(name: str) -> Gradient[Attrs]:
     def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         return [b.op(name, grad, args[0], **dict(a.items()))]
 

@@ -99,7 +99,12 @@ def make_kernel(
 
 
 def kernel_by(
-    compute: Compute, definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info, names: Sequence[str] = ()
+    compute: Compute[Any],
+    definition: OpDef[Any],
+    args: Sequence[Info],
+    attrs: Any,
+    out: Info,
+    names: Sequence[str] = (),
 ) -> Kernel:
     """As `make_kernel`, with another function than the operator's `compute`."""
     own = {v: Var(v.name, v.dtype) for v in variables(args, out)}
