@@ -10,14 +10,14 @@ So a stage's own splits apply to the part of it that is computed at one place, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule
 from baton._src.te.stage import Stage
-from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp
+from baton._src.te.stage_facts import Step
+from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp, Tensor
 from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.index_map import IndexMap
@@ -26,7 +26,7 @@ from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
 
-def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "main") -> PrimFunc:
+def scheduled_prim_func(schedule: Schedule, args: Sequence[Tensor | Var], name: str = "main") -> PrimFunc:
     """The kernel with these parameters, with the schedule applied. An empty one leaves it to the schedule rules."""
     if not schedule.structure and all(not stage.history for stage in schedule.stages):
         func = prim_func_with_blocks(args, name)[0]
@@ -103,7 +103,7 @@ class _Application:
         self.schedule.transform_block_layout(name, whole)
         self._name_loops(stage, stage.root_axes)
 
-    def structure(self, step: tuple[Any, ...]) -> None:
+    def structure(self, step: Step) -> None:
         """A stage that copies another, or computes partial results of it."""
         match step:
             case ("cache_write", stage, made, scope):
@@ -137,7 +137,7 @@ class _Application:
         places = {value: n for n, value in enumerate(self.schedule.realize(block).iter_values)}
         return sorted(axes, key=lambda axis: places.get(self.loops[axis.var].var, len(places)))
 
-    def _buffer_read(self, tensor: Any, reader: str) -> int:
+    def _buffer_read(self, tensor: Tensor, reader: str) -> int:
         """Which of the buffers that a block reads is the tensor's."""
         stage = self.stages.stage_of(tensor)
         made = self.schedule.get(self.block[id(stage)]).writes if id(stage) in self.block else ()
@@ -187,7 +187,7 @@ class _Application:
                 _, axis, intrin = step
                 self.block[id(stage)] = tensorized(self.schedule, self.name_of(stage), self.loops[axis.var], intrin)
 
-    def _replay(self, stage: Stage, history: Sequence[tuple[Any, ...]]) -> None:
+    def _replay(self, stage: Stage, history: Sequence[Step]) -> None:
         loops, schedule = self.loops, self.schedule
         for step in history:
             match step:
@@ -238,7 +238,7 @@ class _Application:
                 self.schedule.decompose_reduction(name, around[0])
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """An annotation's value as a number or text; a pragma without a value is on."""
     if value is None:
         return 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.global_names import free_name
@@ -11,7 +10,7 @@ from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.te.extern_buffers import stands_for
-from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp, Tensor
+from baton._src.te.tensor import ComputeOp, ExternOp, Operation, ScanOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
@@ -78,20 +77,20 @@ def sequence(statements: Sequence[Stmt]) -> Stmt:
 class Graph:
     """The buffers of the tensors met so far, and the names taken."""
 
-    def __init__(self, joined: Collection[Any] = ()) -> None:
+    def __init__(self, joined: Collection[Operation] = ()) -> None:
         """`joined`: computations all of whose results are made by one block, which schedules of `te` speak of."""
         self.joined = joined
-        self.buffers: dict[tuple[Any, int], Buffer] = {}
+        self.buffers: dict[tuple[Operation, int], Buffer] = {}
         self.buffer_names: set[str] = set()
         self.block_names: set[str] = {"root"}
         self.blocks: dict[Computed, list[str]] = {}
-        self.steps: dict[Any, Var] = {}
+        self.steps: dict[Var, Var] = {}
         """Axes of scans' computations that are a step, and which."""
-        self.row_axis: dict[Any, int] = {}
+        self.row_axis: dict[Operation, int] = {}
         """Of values that a step keeps to itself: their axis that is the step. Their buffers have none for it."""
         self.rows: list[Buffer] = []
         """The buffers of such values: blocks of steps allocate them."""
-        self.states: dict[Any, Buffer] = {}
+        self.states: dict[Operation, Buffer] = {}
         """Placeholders of states: they stand for what the scan gives."""
 
     def declare(self, tensor: Tensor) -> Buffer:
@@ -162,7 +161,7 @@ class Graph:
             source = [if_then_else(condition, s, e) for s, e in zip(source, combiner.identity_element)]
         start = [self._lower(e, nest) for e in reduce.init or combiner.identity_element]
         current = [BufferLoad(b, at) for b in outputs]
-        bound: dict[Any, Any] = dict(zip((*combiner.lhs, *combiner.rhs), (*current, *source)))
+        bound: dict[Var, PrimExpr] = dict(zip((*combiner.lhs, *combiner.rhs), (*current, *source)))
         combined = [substitute(r, bound) for r in combiner.result]
         init = sequence([BufferStore(b, e, at) for b, e in zip(outputs, start)])
         body = stores_at_once(outputs, combined, at)
@@ -175,7 +174,7 @@ class Graph:
     def _extern(self, op: ExternOp) -> Stmt:
         actual = [self.declare(t) for t in op.inputs]
         outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
-        replaced: dict[Any, Any] = {}
+        replaced: dict[Node, Node] = {}
         for own, given in zip((*op.input_buffers, *op.output_buffers), (*actual, *outputs)):
             replaced |= stands_for(op.name, own, given)
         body = substitute(op.body, replaced)
@@ -222,7 +221,7 @@ class Graph:
         is_one_block = op.num_outputs == 1 or isinstance(op.body[0], Reduce) or op in self.joined
         return self.unique_block(op.name if is_one_block else output.name)
 
-    def _element(self, op: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    def _element(self, op: Operation, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         place = self.row_axis.get(op)
         return indices if place is None else indices[:place] + indices[place + 1 :]
 
@@ -233,7 +232,7 @@ class Graph:
         """An element expression over block variables and buffers."""
         return self._over(expr, nest.known)
 
-    def _over(self, expr: PrimExpr, known: Mapping[Any, PrimExpr]) -> PrimExpr:
+    def _over(self, expr: PrimExpr, known: Mapping[Var, PrimExpr]) -> PrimExpr:
         """An expression over tensors and axes as one over buffers and what stands for the axes."""
 
         def rule(node: Node) -> Node | None:
@@ -269,24 +268,24 @@ class Nest:
     def __init__(
         self,
         axes: tuple[IterVar, ...],
-        given: Mapping[Any, PrimExpr],
-        over: Callable[[PrimExpr, Mapping[Any, PrimExpr]], PrimExpr],
+        given: Mapping[Var, PrimExpr],
+        over: Callable[[PrimExpr, Mapping[Var, PrimExpr]], PrimExpr],
     ) -> None:
         """`given`: axes that have a value instead of a loop. `over` puts what stands for axes into an extent: it may
         depend on the axes outside of its own, and read tensors."""
         self.axes = tuple(axis for axis in axes if axis.var not in given)
         self.loop_vars = [Var(axis.var.name, axis.var.dtype) for axis in self.axes]
-        outside: dict[Any, PrimExpr] = {**given, **{a.var: v for a, v in zip(self.axes, self.loop_vars)}}
+        outside: dict[Var, PrimExpr] = {**given, **{a.var: v for a, v in zip(self.axes, self.loop_vars)}}
         self.domains = [Range(*(over(e, outside) for e in _bounds(axis))) for axis in self.axes]
-        self.block_vars: dict[Any, Var] = {a.var: Var(f"v_{a.var.name}", a.var.dtype) for a in self.axes}
-        self.known: dict[Any, PrimExpr] = {**given, **self.block_vars}
+        self.block_vars: dict[Var, Var] = {a.var: Var(f"v_{a.var.name}", a.var.dtype) for a in self.axes}
+        self.known: dict[Var, PrimExpr] = {**given, **self.block_vars}
 
     def values(self, axes: tuple[IterVar, ...]) -> tuple[PrimExpr, ...]:
         """The block variables of some axes."""
         return tuple(self.known[axis.var] for axis in axes)
 
     def close(
-        self, name: str, body: Stmt, reads: Sequence[BufferRegion], init: Stmt | None, attrs: dict[str, Any]
+        self, name: str, body: Stmt, reads: Sequence[BufferRegion], init: Stmt | None, attrs: Mapping[str, object]
     ) -> Stmt:
         """The loops, with a block of this body inside."""
         iters = [IterVar(dom, self.block_vars[a.var], a.iter_type) for a, dom in zip(self.axes, self.domains)]

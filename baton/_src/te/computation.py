@@ -11,8 +11,8 @@ Sizes given as Python ints make int32 axes, unless the other sizes are int64 exp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, SupportsInt, overload
 
 from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr, Range
@@ -27,6 +27,13 @@ from baton._src.tir.expr import IterVar, Reduce, SizeVar, StringImm, Var, litera
 from baton._src.tir.stmt import Evaluate, Stmt
 from baton._src.values.dtype import INT32, INT64, DataType
 
+Shape = PrimExpr | SupportsInt | Iterable[PrimExpr | SupportsInt]
+"""One size, or several."""
+Element = PrimExpr | IterVar | Tensor | float
+"""A scalar expression, an axis or a tensor without dims that stand for one, or a number."""
+Written = Callable[[list[Buffer], list[Buffer]], Stmt | PrimExpr]
+"""What writes the output buffers, from input buffers and these."""
+
 
 def var(name: str = "tindex", dtype: object = "int32", span: Span | None = None) -> Var:
     """A scalar variable."""
@@ -38,15 +45,15 @@ def size_var(name: str = "size", dtype: object = "int32", span: Span | None = No
     return SizeVar(name, dtype, span)
 
 
-def dims(shape: Any) -> tuple[PrimExpr, ...]:
+def dims(shape: Shape) -> tuple[PrimExpr, ...]:
     """Sizes as expressions of one integer dtype: of one, or of a sequence (the shape of a Relax expression is one)."""
-    items = tuple(shape) if hasattr(shape, "__len__") and not isinstance(shape, str) else (shape,)
+    items = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     given = {d.dtype for d in items if isinstance(d, PrimExpr)}
     dtype = INT64 if INT64 in given else INT32
     return Array(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)
 
 
-def _size(dim: Any) -> int:
+def _size(dim: SupportsInt) -> int:
     try:
         if not isinstance(dim, str) and int(dim) == dim:
             return int(dim)
@@ -55,12 +62,14 @@ def _size(dim: Any) -> int:
     raise fail("te-shape", f"a size must be an integer or a scalar expression, got {dim!r}")
 
 
-def placeholder(shape: Any, dtype: object = None, name: str = "placeholder") -> Tensor:
+def placeholder(shape: Shape, dtype: object = None, name: str = "placeholder") -> Tensor:
     """A tensor that comes from outside (of float32 unless told otherwise)."""
     return PlaceholderOp(name, dims(shape), DataType("float32" if dtype is None else dtype)).output(0)
 
 
-def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | None = None) -> IterVar:
+def reduce_axis(
+    dom: Range | Sequence[PrimExpr | int], name: str = "rv", thread_tag: str = "", span: Span | None = None
+) -> IterVar:
     """An axis to reduce over: `dom` is (begin, end) or a `Range`."""
     if isinstance(dom, Range):
         return IterVar(dom, Var(name, dom.extent.dtype), "reduce", thread_tag, span)
@@ -72,14 +81,32 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | N
     return IterVar(Range(begin, extent), Var(name, extent.dtype), "reduce", thread_tag, span)
 
 
+@overload
 def compute(
-    shape: Any,
-    fcompute: Callable[..., Any],
+    shape: Shape,
+    fcompute: Callable[..., Element],
     name: str = "compute",
     tag: str = "",
-    attrs: dict[str, Any] | None = None,
+    attrs: Mapping[str, object] | None = None,
     varargs_names: Sequence[str] | None = None,
-) -> Any:
+) -> Tensor: ...
+@overload
+def compute(
+    shape: Shape,
+    fcompute: Callable[..., Sequence[Element]],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> tuple[Tensor, ...]: ...
+def compute(
+    shape: Shape,
+    fcompute: Callable[..., Element | Sequence[Element]],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Tensor | tuple[Tensor, ...]:
     """The tensor with element `fcompute(i, j, ...)` at (i, j, ...); a tuple of tensors if `fcompute` gives several.
 
     An element is a scalar expression or one reduction (nothing around it). Axes are named by `fcompute`'s parameters.
@@ -99,7 +126,7 @@ def compute(
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _axis_names(fcompute: Callable[..., Any], count: int, name: str, varargs: Sequence[str] | None) -> list[str]:
+def _axis_names(fcompute: Callable[..., object], count: int, name: str, varargs: Sequence[str] | None) -> list[str]:
     names: list[str] = []
     for parameter in inspect.signature(fcompute).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -112,7 +139,7 @@ def _axis_names(fcompute: Callable[..., Any], count: int, name: str, varargs: Se
     return names
 
 
-def _element(result: Any, name: str) -> PrimExpr:
+def _element(result: Element, name: str) -> PrimExpr:
     if isinstance(result, Tensor):
         if result.ndim:
             raise fail("te-element", f"{name}: the element function gave the tensor {result.name}; index it")
@@ -137,23 +164,63 @@ def _require_one_reduction(body: Sequence[PrimExpr], name: str) -> None:
         raise fail("te-reduce", message, help="compute each reduction, and all that is none, as a tensor of its own")
 
 
+@overload
 def extern(
-    shape: Any,
+    shape: tuple[PrimExpr | SupportsInt, ...],
     inputs: Sequence[Tensor],
-    fcompute: Callable[[list[Buffer], list[Buffer]], Stmt | PrimExpr],
+    fcompute: Written,
     name: str = "extern",
-    dtype: Any = None,
+    dtype: object = None,
     in_buffers: Sequence[Buffer] | None = None,
     out_buffers: Sequence[Buffer] | None = None,
     tag: str = "",
-    attrs: Mapping[str, Any] | None = None,
-) -> Any:
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor: ...
+@overload
+def extern(
+    shape: Shape | Sequence[Shape],
+    inputs: Sequence[Tensor],
+    fcompute: Written,
+    name: str = "extern",
+    dtype: object = None,
+    in_buffers: Sequence[Buffer] | None = None,
+    out_buffers: Sequence[Buffer] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor | tuple[Tensor, ...]: ...
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Written,
+    name: str = "extern",
+    dtype: object = None,
+    in_buffers: Sequence[Buffer] | None = None,
+    out_buffers: Sequence[Buffer] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor | tuple[Tensor, ...]:
     """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement (or call).
 
     `shape` is one shape or a list of shapes, `dtype` one dtype or as many (default: that of the only input). One
     tensor comes back as such, several as a tuple.
     """
     shapes = list(shape) if shape and isinstance(shape[0], (tuple, list)) else [shape]
+    outputs = externs(shapes, inputs, fcompute, name, dtype, in_buffers, out_buffers, tag, attrs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def externs(
+    shapes: Sequence[Shape],
+    inputs: Sequence[Tensor],
+    fcompute: Written,
+    name: str = "extern",
+    dtype: object = None,
+    in_buffers: Sequence[Buffer] | None = None,
+    out_buffers: Sequence[Buffer] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> tuple[Tensor, ...]:
+    """`extern` for as many tensors as there are shapes, which come back as a tuple."""
     dtypes = _extern_dtypes(dtype, inputs, len(shapes), name)
     ins = list(in_buffers) if in_buffers else [decl_buffer(t.shape, t.dtype, t.name) for t in inputs]
     outs = list(out_buffers or ()) or [
@@ -165,11 +232,10 @@ def extern(
     if not isinstance(body, Stmt):
         raise fail("te-extern", f"{name}: the function gives a statement or a call, not a {type(made).__name__}")
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, chosen_tag(tag), dict(attrs or {}))
-    outputs = tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
-    return outputs[0] if len(outputs) == 1 else outputs
+    return tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
 
 
-def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) -> list[DataType]:
+def _extern_dtypes(dtype: object, inputs: Sequence[Tensor], count: int, name: str) -> list[DataType]:
     if dtype is None:
         known = {t.dtype for t in inputs}
         if len(known) != 1:

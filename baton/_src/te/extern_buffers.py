@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import substitute
 from baton._src.support.diagnostics import fail
 from baton._src.te.shown import kind_text
@@ -15,13 +15,13 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var, literal
 
 
-def stands_for(name: str, own: Buffer, given: Buffer) -> dict[Any, Any]:
+def stands_for(name: str, own: Buffer, given: Buffer) -> dict[Node, Node]:
     """What replaces `own` and its variables (pointer, sizes, strides, offset) in the body of the extern `name`, where
     it stands for `given`. Error `te-extern`: it states another shape, dtype or layout.
     """
     if own is given:
         return {}
-    values: dict[Any, PrimExpr] = {}
+    values: dict[Node, PrimExpr] = {}
     fits = own.dtype == given.dtype and own.ndim == given.ndim
     for stated, actual in _facts(own, given) if fits else ():
         found = operators.cast(stated.dtype, actual)

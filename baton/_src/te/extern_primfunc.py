@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -18,31 +17,40 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import BlockRealize, Stmt
 
 
-def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwargs: Any) -> Any:
+def extern_primfunc(
+    input_tensors: Sequence[Tensor],
+    primfunc: PrimFunc,
+    name: str | None = None,
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor | tuple[Tensor, ...]:
     """What `primfunc` writes, computed of `input_tensors`, which stand for the buffers it only reads, in their order.
 
-    Shapes and dtypes have to be those of its buffers. `kwargs` are those of `te.extern` (`name`, `tag`).
+    Shapes and dtypes have to be those of its buffers. `name` (the kernel's, unless given), `tag` and `attrs` are as for
+    `te.extern`.
     Error `te-extern`: scalars among the parameters, buffers that are read and written, tensors that do not fit.
     """
     own = _own_copy(primfunc)
-    name = str(primfunc.attrs.get("global_symbol", "extern_primfunc"))
+    called = str(primfunc.attrs.get("global_symbol", "extern_primfunc"))
     scalar = next((param for param in own.params if param not in own.buffer_map), None)
     if scalar is not None:
-        raise _wrong(name, f"has the scalar parameter {scalar.name}", "make it a buffer of one element")
+        raise _wrong(called, f"has the scalar parameter {scalar.name}", "make it a buffer of one element")
     buffers = [own.buffer_map[param] for param in own.params]
     read, written = ([region.buffer for region in regions] for regions in point_regions(own.body))
     inputs = [buffer for buffer in buffers if buffer in read and buffer not in written]
     outputs = [buffer for buffer in buffers if buffer in written]
-    _check_fit(name, inputs, input_tensors)
+    _check_fit(called, inputs, input_tensors)
     if not outputs:
-        raise _wrong(name, "writes no buffer")
+        raise _wrong(called, "writes no buffer")
     return extern(
         [buffer.shape for buffer in outputs],
         list(input_tensors),
         lambda ins, outs: _without_root(own.body),
         in_buffers=inputs,
         out_buffers=outputs,
-        **{"name": name, **kwargs},
+        name=called if name is None else name,
+        tag=tag,
+        attrs=attrs,
         dtype=[buffer.dtype for buffer in outputs],
     )
 

@@ -11,7 +11,6 @@ sums go on with pairs of values and derivatives.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
@@ -70,7 +69,7 @@ def _identity(output: Tensor) -> Tensor:
     """The derivative of `output` by itself, output.shape + output.shape."""
     rank = output.ndim
 
-    def element(*at: Any) -> PrimExpr:
+    def element(*at: PrimExpr) -> PrimExpr:
         same = [ops.equal(a, b) for a, b in zip(at[:rank], at[rank:])]
         return guarded(tuple(same), ops.const(1, output.dtype))
 
@@ -103,7 +102,7 @@ def _total(parts: Sequence[Tensor]) -> Tensor:
     if not rest:
         return first
 
-    def element(*at: Any) -> PrimExpr:
+    def element(*at: PrimExpr) -> PrimExpr:
         found: PrimExpr = first(*at)
         for other in rest:
             found = ops.add(found, other(*at))

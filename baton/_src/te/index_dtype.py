@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.te.tensor import ComputeOp, Tensor
 from baton._src.tir import expr as tir
@@ -25,8 +25,8 @@ def with_narrow_axes(results: tuple[Tensor, ...], operands: Iterable[Tensor]) ->
     order = _between(results, set(operands))
     if order is None or not all(_fits(t) for t in order):
         return results
-    made: dict[Any, Any] = {}
-    ops: dict[Any, ComputeOp] = {}
+    made: dict[Tensor, Tensor] = {}
+    ops: dict[ComputeOp, ComputeOp] = {}
     for tensor in order:
         assert isinstance(tensor.op, ComputeOp)
         if tensor.op not in ops:
@@ -57,11 +57,11 @@ def _fits(tensor: Tensor) -> bool:
     return math.prod(d.value for d in tensor.shape if isinstance(d, tir.IntImm)) < 1 << 31
 
 
-def _narrow(op: ComputeOp, made: dict[Any, Any]) -> ComputeOp:
+def _narrow(op: ComputeOp, made: dict[Tensor, Tensor]) -> ComputeOp:
     axes = {axis: _axis(axis) for axis in (*op.axis, *op.reduce_axis)}
     casts = {old.var: tir.Cast(INT64, new.var) for old, new in axes.items() if old.var.dtype == INT64}
 
-    def rule(node: Any) -> Any:
+    def rule(node: Node) -> Node | None:
         match node:
             case tir.ProducerLoad(producer=producer, indices=indices):
                 return tir.ProducerLoad(made.get(producer, producer), tuple(_number(i) for i in indices))

@@ -8,12 +8,11 @@ for i, k: block C: init C[i] = 0; C[i] = C[i] + B[i, k]
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from baton._src.support.diagnostics import fail
 from baton._src.te.blocks import LAYOUT_FREE, Computed, Graph, sequence
-from baton._src.te.tensor import PlaceholderOp, Tensor
+from baton._src.te.tensor import Operation, PlaceholderOp, Tensor
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.index_dtype import with_index_dtype
@@ -23,11 +22,11 @@ from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 
 def create_prim_func(
-    ops: Sequence[Any] | Tensor,
+    ops: Sequence[Tensor | Var] | Tensor,
     index_dtype_override: str | None = None,
     *,
     name: str = "main",
-    attrs: dict[str, Any] | None = None,
+    attrs: Mapping[str, object] | None = None,
 ) -> PrimFunc:
     """A PrimFunc with these tensors (inputs and outputs, in any order; or a single one) and scalar variables as params.
 
@@ -40,7 +39,10 @@ def create_prim_func(
 
 
 def prim_func_with_blocks(
-    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None, joined: Collection[Any] = ()
+    args: Sequence[Tensor | Var],
+    name: str = "main",
+    attrs: Mapping[str, object] | None = None,
+    joined: Collection[Operation] = (),
 ) -> tuple[PrimFunc, dict[Computed, list[str]]]:
     """`create_prim_func`, and the names of the blocks that each operation became: one for each of its results, or one
     for all if it is among `joined`."""
@@ -74,7 +76,7 @@ def prim_func_with_blocks(
     return func, graph.blocks
 
 
-def _layout_free(args: Sequence[Any], computed: Sequence[Computed]) -> dict[str, Any]:
+def _layout_free(args: Sequence[Tensor | Var], computed: Sequence[Computed]) -> dict[str, object]:
     """`layout_free_buffers`: the places of the parameters that computations' `layout_free_placeholders` name."""
     named = [tensor for op in computed for tensor in op.attrs.get(LAYOUT_FREE, ())]
     places = [place for place, arg in enumerate(args) if any(arg is tensor for tensor in named)]
@@ -88,8 +90,8 @@ def input_tensors(op: PlaceholderOp | Computed) -> list[Tensor]:
 
 def computed_operations(tensors: Sequence[Tensor]) -> list[Computed]:
     """The operations behind the tensors, producers first."""
-    found: dict[Any, None] = {}
-    stack: list[tuple[Any, bool]] = [(t.op, False) for t in reversed(tensors)]
+    found: dict[Computed, None] = {}
+    stack: list[tuple[Operation, bool]] = [(t.op, False) for t in reversed(tensors)]
     while stack:
         op, done = stack.pop()
         if op in found or isinstance(op, PlaceholderOp):

@@ -7,18 +7,18 @@ by every element is computed along with the values, and contracted with the head
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import substitute
 from baton._src.te import reduction
-from baton._src.te.computation import compute, reduce_axis
+from baton._src.te.computation import compute
 from baton._src.te.derivative import Conditions, guarded, shares
 from baton._src.te.index_equations import solve
 from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.tir import operators as ops
 from baton._src.tir.analysis.same_value import same_values
 from baton._src.tir.expr import Add, CommReducer, IterVar, ProducerLoad, Reduce, Var
+from baton._src.values.dtype import DataType
 
 Part = tuple[Tensor, Tensor]
 """A tensor that is read, and what is added to its derivative."""
@@ -43,7 +43,11 @@ def _of_elements(head: Tensor, rank: int, op: ComputeOp, place: int, needed: Col
         for load, weight in _by_place(source, needed):
 
             def element(
-                *given: Any, load: ProducerLoad = load, weight: PrimExpr = weight, where: Any = where, axes: Any = axes
+                *given: Var,
+                load: ProducerLoad = load,
+                weight: PrimExpr = weight,
+                where: Conditions = where,
+                axes: Sequence[IterVar] = axes,
             ) -> PrimExpr:
                 value = guarded(where, ops.multiply(weight, head(*given[:rank], *at)))
                 return _over_iterations(load, given[rank:], axes, value)
@@ -98,7 +102,7 @@ def _by_place(source: PrimExpr, needed: Collection[Operation]) -> list[tuple[Pro
     return found
 
 
-def _over_iterations(load: ProducerLoad, wanted: Sequence[Any], axes: Sequence[IterVar], value: PrimExpr) -> PrimExpr:
+def _over_iterations(load: ProducerLoad, wanted: Sequence[Var], axes: Sequence[IterVar], value: PrimExpr) -> PrimExpr:
     """The sum of `value` over the iterations in which `load` reads the place `wanted`."""
     solution = solve(load.indices, wanted, load.producer.shape, axes)
     left = [axis for axis in axes if axis.var not in solution.values]
@@ -116,7 +120,7 @@ def _summed(value: PrimExpr, axes: Sequence[IterVar]) -> PrimExpr:
 
 
 def _fresh(axes: Sequence[IterVar]) -> tuple[list[IterVar], dict[Var, PrimExpr]]:
-    made = [reduce_axis(axis.dom, axis.var.name) for axis in axes]
+    made = [IterVar(axis.dom, Var(axis.var.name, axis.extent.dtype), "reduce") for axis in axes]
     return made, {old.var: new.var for old, new in zip(axes, made)}
 
 
@@ -136,7 +140,7 @@ def _jacobian(op: ComputeOp, place: int, tensor: Tensor) -> Tensor:
     assert isinstance(body, Reduce)
     fresh, renamed = _fresh(op.reduce_axis)
 
-    def element(*at: Any) -> Any:
+    def element(*at: PrimExpr) -> Sequence[PrimExpr]:
         known = {**renamed, **{axis.var: var for axis, var in zip(op.axis, at)}}
         changes = [substitute(_change(part, tensor, at[rank:]), known) for part in body.source]
         values = [substitute(part, known) for part in body.source]
@@ -146,8 +150,7 @@ def _jacobian(op: ComputeOp, place: int, tensor: Tensor) -> Tensor:
         return _dual(body.combiner)((*changes, *values), axis=fresh, where=where, init=begin)
 
     made = compute((*op.output(place).shape, *tensor.shape), element, name=f"{op.name}_by_{tensor.name}")
-    found: Tensor = made[place]
-    return found
+    return made[place]
 
 
 def _change(part: PrimExpr, tensor: Tensor, wanted: Sequence[PrimExpr]) -> PrimExpr:
@@ -177,7 +180,7 @@ def _dual(combiner: CommReducer) -> reduction.Reducer:
             found.append(total)
         return *found, *(substitute(result, values) for result in combiner.result)
 
-    def identity(*dtypes: Any) -> tuple[PrimExpr, ...]:
+    def identity(*dtypes: DataType) -> tuple[PrimExpr, ...]:
         return *(ops.const(0, dtype) for dtype in dtypes[:count]), *combiner.identity_element
 
     return reduction.comm_reducer(combine, identity, "derivative")
@@ -187,7 +190,7 @@ def _contracted(head: Tensor, rank: int, jacobian: Tensor, op: ComputeOp, tensor
     """The sum over the operation's results of head * derivative."""
     at = tuple(axis.var for axis in op.axis)
 
-    def element(*given: Any) -> PrimExpr:
+    def element(*given: PrimExpr) -> PrimExpr:
         return _summed(ops.multiply(head(*given[:rank], *at), jacobian(*at, *given[rank:])), op.axis)
 
     made: Tensor = compute((*head.shape[:rank], *tensor.shape), element, name=f"{tensor.name}_grad")

@@ -11,8 +11,7 @@ goes on from what it did: it is neither split nor shared; the axes within a step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -27,21 +26,34 @@ from baton._src.tir.text.printer import node_text
 
 
 def scan(
-    init: Any,
-    update: Any,
-    state_placeholder: Any,
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
     inputs: Sequence[Tensor] | None = None,
     name: str = "scan",
     tag: str = "",
-    attrs: dict[str, Any] | None = None,
-) -> Any:
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor | list[Tensor]:
     """The tensor whose first steps are `init` and whose step `t` is `update[t]`, where `state_placeholder` stands for
     the tensor itself; for lists of them, as many tensors that go on together.
 
     Shapes: init (k, ...), update and state (T, ...), result (T, ...); steps k .. T - 1 are computed.
     Error `te-scan`: shapes or dtypes differ, or a step reads its own or later elements of the state.
     """
-    inits, updates, states = _listed(init), _listed(update), _listed(state_placeholder)
+    outputs = scans(_listed(init), _listed(update), _listed(state_placeholder), inputs, name, tag, attrs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def scans(
+    inits: Sequence[Tensor],
+    updates: Sequence[Tensor],
+    states: Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> list[Tensor]:
+    """`scan` of as many tensors as there are states, which come back as a list."""
     if not len(inits) == len(updates) == len(states) > 0:
         raise _refuse(name, f"{len(inits)} starts, {len(updates)} updates and {len(states)} states do not go together")
     for first, step, state in zip(inits, updates, states):
@@ -57,12 +69,11 @@ def scan(
     outside = tuple(dict.fromkeys((*(inputs or ()), *read)))
     parts = (tuple(inits), tuple(updates), tuple(states), outside, steps)
     op = ScanOp(name, axis, *parts, chosen_tag(tag), dict(attrs or {}))
-    outputs = [op.output(i) for i in range(op.num_outputs)]
-    return outputs[0] if len(outputs) == 1 else outputs
+    return [op.output(i) for i in range(op.num_outputs)]
 
 
-def _listed(given: Any) -> list[Tensor]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(given: Tensor | Sequence[Tensor]) -> list[Tensor]:
+    return [given] if isinstance(given, Tensor) else list(given)
 
 
 def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
@@ -80,7 +91,7 @@ def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
         raise _refuse(name, f"start, update and state have the shapes {shapes}", help="(k, ...), (T, ...), (T, ...)")
 
 
-def _check_go_together(name: str, inits: list[Tensor], updates: list[Tensor]) -> None:
+def _check_go_together(name: str, inits: Sequence[Tensor], updates: Sequence[Tensor]) -> None:
     for what, tensors in (("start with", inits), ("end after", updates)):
         if not all(_same_sizes(tensors[0].shape[:1], other.shape[:1]) for other in tensors):
             steps = ", ".join(node_text(tensor.shape[0]) for tensor in tensors)
@@ -92,7 +103,7 @@ def _same_sizes(one: Sequence[PrimExpr], other: Sequence[PrimExpr]) -> bool:
     return len(one) == len(other) and all(analyzer.can_prove_equal(a, b) for a, b in zip(one, other))
 
 
-def _steps(name: str, updates: list[Tensor], states: list[Tensor]) -> dict[ComputeOp, int]:
+def _steps(name: str, updates: Sequence[Tensor], states: Sequence[Tensor]) -> dict[ComputeOp, int]:
     """What a step computes, producers first, and which of its axes is the step."""
     found: list[ComputeOp] = []
     for op in computed_operations(updates):
@@ -118,7 +129,7 @@ def _steps(name: str, updates: list[Tensor], states: list[Tensor]) -> dict[Compu
     return {op: min(places[op]) for op in found}
 
 
-def _check_states_are_earlier(name: str, steps: dict[ComputeOp, int], states: list[Tensor], axis: IterVar) -> None:
+def _check_states_are_earlier(name: str, steps: dict[ComputeOp, int], states: Sequence[Tensor], axis: IterVar) -> None:
     assert axis.dom is not None
     for op, place in steps.items():
         step = op.axis[place].var

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
 
+from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.dataclass import dataclass
 from baton._src.support.spans import Span
 from baton._src.te.group import Group, grouped
 from baton._src.te.stage import Stage, domain, refuse
+from baton._src.te.stage_facts import Step
 from baton._src.te.tensor import ComputeOp, Operation, ScanOp, Tensor
 from baton._src.tir.expr import IterVar, Var
 
@@ -30,7 +31,7 @@ class Schedule:
 
     outputs: list[Operation]
     stages: list[Stage] = field(default_factory=list)
-    structure: list[tuple[Any, ...]] = field(default_factory=list)
+    structure: list[Step] = field(default_factory=list)
     """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...)."""
     groups: list[Group] = field(default_factory=list)
     answers: Mapping[str, int] | None = None
@@ -46,7 +47,7 @@ class Schedule:
     def __repr__(self) -> str:
         return f"schedule({', '.join(map(str, self.stages))})"
 
-    def __getitem__(self, key: Any) -> Stage:
+    def __getitem__(self, key: Tensor | Operation) -> Stage:
         """The stage that computes an operation or a tensor; an error if it is not part of this schedule."""
         op = key.op if isinstance(key, Tensor) else key
         for stage in self.stages:
@@ -59,10 +60,12 @@ class Schedule:
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
-    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+    def cache_read(
+        self, tensor: Tensor, scope: str, readers: Tensor | Operation | Sequence[Tensor | Operation]
+    ) -> Tensor:
         """A stage that copies a tensor for its readers."""
         stage = self[tensor]
-        given = list(readers) if isinstance(readers, (list, tuple)) else [readers]
+        given = list(readers) if isinstance(readers, Sequence) else [readers]
         if not given:
             raise refuse(f"cache_read of {tensor.name} is for stages that read it: name one or more")
         axes = [IterVar(domain(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape)]
@@ -74,12 +77,15 @@ class Schedule:
         stage.history.append(("cache_read", scope))
         return _result(made, tensor)
 
-    def cache_write(self, tensor: Any, scope: str) -> Any:
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Tensor | list[Tensor]:
         """A stage that computes a tensor (or several), which is then copied; it has the computation's axes."""
-        if isinstance(tensor, (list, tuple)):
+        if not isinstance(tensor, Tensor):
             if len({t.op for t in tensor}) < len(tensor):
                 raise refuse("cache_write of several results of one computation is not supported", "cache one of them")
-            return [self.cache_write(t, scope) for t in tensor]
+            return [self._written(t, scope) for t in tensor]
+        return self._written(tensor, scope)
+
+    def _written(self, tensor: Tensor, scope: str) -> Tensor:
         stage = self[tensor]
         if not isinstance(stage.op, ComputeOp):
             raise refuse(f"{tensor.name} is not computed here")
@@ -95,7 +101,7 @@ class Schedule:
         stage.history.append(("cache_write", scope))
         return _result(made, tensor)
 
-    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor | tuple[Tensor, ...]:
         """A stage that reduces each iteration of `axis` by itself; the tensor's stage then reduces its results. Its
         tensor comes back, or a tuple of them if the reduction has several results."""
         stage = self[tensor]
@@ -117,7 +123,9 @@ class Schedule:
         partial = tuple(Tensor(extents, e.dtype, made.op, place) for place, e in enumerate(stage.op.body))
         return partial[0] if len(partial) == 1 else partial
 
-    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
+    def create_group(
+        self, outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], include_inputs: bool = False
+    ) -> Group:
         """The stages between tensors (one or several), to be placed together."""
         ends, starts = ([t] if isinstance(t, Tensor) else list(t) for t in (outputs, inputs))
         found = grouped(self.stages, ends, starts, include_inputs)
@@ -159,7 +167,7 @@ class Schedule:
         return self
 
 
-def create_schedule(ops: Any) -> Schedule:
+def create_schedule(ops: Tensor | Operation | Sequence[Tensor | Operation]) -> Schedule:
     """A schedule for the operations (or tensors) that a kernel is to compute."""
     given = list(ops) if isinstance(ops, Sequence) else [ops]
     outputs = [item.op if isinstance(item, Tensor) else item for item in given]
@@ -168,7 +176,9 @@ def create_schedule(ops: Any) -> Schedule:
     return Schedule(outputs)
 
 
-def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | None = None) -> IterVar:
+def thread_axis(
+    dom: Range | PrimExpr | int | str | None = None, tag: str = "", name: str = "", span: Span | None = None
+) -> IterVar:
     """A GPU thread's axis, so that scripts load; binding to it is refused."""
     tag, dom = (dom, None) if isinstance(dom, str) else (tag, dom)
     return IterVar(

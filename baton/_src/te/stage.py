@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Literal
 
-from baton._src.ir.expr import Range
+from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.te.stage_facts import StageFacts
+from baton._src.te.stage_facts import AttachType, StageFacts, Step
 from baton._src.te.tensor import ComputeOp, ExternOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
@@ -29,9 +29,9 @@ class Stage(StageFacts):
 
     op: Operation
     leaf_iter_vars: list[IterVar] = field(default_factory=list)
-    history: list[tuple[Any, ...]] = field(default_factory=list)
+    history: list[Step] = field(default_factory=list)
     """(primitive, arguments..., axes made) in order."""
-    attached: tuple[Any, ...] | None = None
+    attached: tuple[Literal["inline"]] | tuple[Literal["at"], Stage, IterVar] | None = None
     """Where it is computed: None by itself, ("inline",), or ("at", stage, axis)."""
     copies: Stage | None = None
     """For a stage that `cache_read`, `cache_write` or `rfactor` made: the stage it was made of."""
@@ -51,13 +51,34 @@ class Stage(StageFacts):
     def __repr__(self) -> str:
         return f"stage({self.origin.name}, {self.op})"
 
+    @property
+    def attach_type(self) -> AttachType:
+        """How the stage is placed."""
+        if self.attached is None:
+            return AttachType.GROUP_ROOT
+        return AttachType.SCOPE if self.attached[0] == "at" else AttachType.INLINE
+
+    @property
+    def attach_stage(self) -> Stage | None:
+        """The stage in whose loops it is computed, or None."""
+        return self.attached[1] if self.attached is not None and self.attached[0] == "at" else None
+
+    @property
+    def attach_ivar(self) -> IterVar | None:
+        """The axis inside of whose iterations it is computed, or None."""
+        return self.attached[2] if self.attached is not None and self.attached[0] == "at" else None
+
     def leave_out(self, step: IterVar) -> None:
         """The axis of a scan's steps: one loop around all that a step computes, which no stage has for itself."""
         self.leaf_iter_vars = [axis for axis in self.leaf_iter_vars if axis is not step]
         self.root_axes = list(self.leaf_iter_vars)
 
     def split(
-        self, parent: IterVar, factor: Any = None, nparts: Any = None, disable_predication: bool = False
+        self,
+        parent: IterVar,
+        factor: PrimExpr | int | None = None,
+        nparts: PrimExpr | int | None = None,
+        disable_predication: bool = False,
     ) -> tuple[IterVar, IterVar]:
         """An axis as two, the inner of extent `factor` or the outer of extent `nparts`.
 
@@ -85,7 +106,7 @@ class Stage(StageFacts):
             raise refuse("fuse takes neighbouring axes, outermost first")
         if len({a.iter_type for a in args}) > 1:
             raise refuse("fuse takes axes of one kind: all reduced over, or none")
-        extent: Any = 1
+        extent: PrimExpr | int = 1
         for axis in args:
             extent = operators.multiply(axis.extent, extent)
         fused = _axis(".".join(a.var.name for a in args) + ".fused", extent, args[0])
@@ -102,7 +123,9 @@ class Stage(StageFacts):
             self.leaf_iter_vars[place] = axis
         self.history.append(("reorder", *args))
 
-    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple[IterVar, ...]:
+    def tile(
+        self, x_parent: IterVar, y_parent: IterVar, x_factor: PrimExpr | int, y_factor: PrimExpr | int
+    ) -> tuple[IterVar, ...]:
         """Two axes split and reordered: (x outer, y outer, x inner, y inner)."""
         x_outer, x_inner = self.split(x_parent, x_factor)
         y_outer, y_inner = self.split(y_parent, y_factor)
@@ -123,11 +146,11 @@ class Stage(StageFacts):
             raise refuse(f"{var.var.name} is reduced over: its iterations cannot run side by side", "rfactor")
         self._note("parallel", var)
 
-    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
+    def pragma(self, var: IterVar, pragma_type: str, pragma_value: object = None) -> None:
         """A hint for an axis."""
         self._note("pragma", var, pragma_type, pragma_value)
 
-    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
+    def prefetch(self, tensor: Tensor, var: IterVar, offset: PrimExpr | int) -> None:
         """Prefetch a tensor's data ahead of an axis."""
         self._note("prefetch", var, tensor, offset)
 
@@ -137,7 +160,7 @@ class Stage(StageFacts):
             raise refuse(f"{axis.var.name} is not an axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
 
-    def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar]:
+    def transform_layout(self, mapping_function: Callable[..., object]) -> list[IterVar]:
         """Lay the result out by a map of its indices, and loop over the new ones, which are given.
 
         Tensors that a kernel is given change their shape. Separators between axes say nothing: memory of CPUs is flat.
@@ -184,32 +207,32 @@ class Stage(StageFacts):
         self.attached = ("at", parent, scope)
         self.history.append(("compute_at", parent, scope))
 
-    def bind(self, ivar: IterVar, thread_ivar: Any) -> None:
+    def bind(self, ivar: IterVar, thread_ivar: object) -> None:
         """GPU threads: CPUs have none."""
         raise refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
 
-    def env_threads(self, threads: Any) -> None:
+    def env_threads(self, threads: object) -> None:
         """GPU threads: CPUs have none."""
         raise refuse(f"{self.op.name} cannot be launched over GPU threads: baton compiles for CPUs", "use parallel")
 
-    def set_store_predicate(self, predicate: Any) -> None:
+    def set_store_predicate(self, predicate: object) -> None:
         """Which GPU threads store: CPUs have none."""
         raise refuse(
             f"store predicates of {self.op.name} select GPU threads: baton compiles for CPUs",
             "leave it out: every element is stored",
         )
 
-    def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
+    def tensorize(self, var: IterVar, tensor_intrin: object) -> None:
         """What is below an axis, this one included, computed by an intrinsic (`te.decl_tensor_intrin`)."""
         if not isinstance(tensor_intrin, TensorIntrin):
             raise refuse(f"{tensor_intrin!r} is not an intrinsic", "te.decl_tensor_intrin makes one")
         self._note("tensorize", var, tensor_intrin)
 
-    def _note(self, what: str, axis: IterVar, *more: Any) -> None:
+    def _note(self, what: str, axis: IterVar, *more: object) -> None:
         self.place(axis)
         self.history.append((what, axis, *more))
 
-    def place(self, axis: Any) -> int:
+    def place(self, axis: object) -> int:
         """The position of an axis among the leaves; an error if it is not one of them."""
         for place, leaf in enumerate(self.leaf_iter_vars):
             if leaf is axis:
@@ -219,13 +242,13 @@ class Stage(StageFacts):
         raise refuse(f"{name} is not an axis of stage {self.op.name} (any more)", f"it has: {known}")
 
 
-def domain(extent: Any) -> Range:
+def domain(extent: PrimExpr | int) -> Range:
     """The range of this extent that begins at 0."""
     found = operators.const(extent, "int32") if isinstance(extent, int) else extent
     return Range(operators.const(0, found.dtype), found)
 
 
-def _axis(name: str, extent: Any, parent: IterVar) -> IterVar:
+def _axis(name: str, extent: PrimExpr | int, parent: IterVar) -> IterVar:
     return IterVar(domain(extent), Var(name, parent.var.dtype), parent.iter_type)
 
 

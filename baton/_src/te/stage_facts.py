@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.dataclass import dataclass
 from baton._src.te.tensor import Operation, Same
 from baton._src.tir.expr import IterVar
+
+Step: TypeAlias = tuple[Any, ...]
+"""A primitive as it was applied: (its name, its arguments..., axes made)."""
 
 
 class AttachType(IntEnum):
@@ -30,8 +34,8 @@ class Split(Same):
     parent: IterVar
     outer: IterVar
     inner: IterVar
-    factor: Any
-    nparts: Any
+    factor: PrimExpr | int | None
+    nparts: PrimExpr | int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +52,14 @@ class StageFacts(Same):
 
     op: Operation
     origin: Operation
-    history: list[tuple[Any, ...]]
+    history: list[Step]
     root_axes: list[IterVar]
-    attached: tuple[Any, ...] | None
     copied_to = ""
     """Of a copy: the memory that it was made for."""
     is_output = False
     """Whether its result is one of the schedule's."""
-    group: Any = None
-    """The group of stages it was put into last."""
+    group: object = None
+    """The `te.group.Group` of stages it was put into last."""
 
     @property
     def origin_op(self) -> Operation:
@@ -88,23 +91,6 @@ class StageFacts(Same):
         for relation in self.relations:
             made += [relation.outer, relation.inner] if isinstance(relation, Split) else [relation.fused]
         return made
-
-    @property
-    def attach_type(self) -> AttachType:
-        """How the stage is placed."""
-        if self.attached is None:
-            return AttachType.GROUP_ROOT
-        return AttachType.SCOPE if self.attached[0] == "at" else AttachType.INLINE
-
-    @property
-    def attach_stage(self) -> Any:
-        """The stage in whose loops it is computed, or None."""
-        return self.attached[1] if self.attached is not None and self.attached[0] == "at" else None
-
-    @property
-    def attach_ivar(self) -> IterVar | None:
-        """The axis inside of whose iterations it is computed, or None."""
-        return self.attached[2] if self.attached is not None and self.attached[0] == "at" else None
 
     @property
     def scope(self) -> str:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.dataclass import dataclass
@@ -24,6 +24,9 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.transformations import tensorize
 from baton._src.tir.stmt import BlockRealize, Evaluate, Stmt
 from baton._src.values.dtype import HANDLE
+
+Code = Stmt | PrimExpr
+"""A statement, or a call that is one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class TensorIntrin:
     reduce_init: Stmt | None = None
     reduce_update: Stmt | None = None
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: object, **options: object) -> NoReturn:
         """Calls among computations: loops are replaced by intrinsics afterwards, by `tensorize`."""
         raise _refuse(
             self.name, "is not an element of te.compute", "write the loops, and s[C].tensorize(axis, intrinsic)"
@@ -78,11 +81,11 @@ class TensorIntrin:
 
 
 def decl_tensor_intrin(
-    op: Any,
-    fcompute: Callable[..., Any],
+    op: object,
+    fcompute: Callable[[list[Buffer], list[Buffer]], Code | Sequence[Code]],
     name: str = "tensor_intrin",
     binds: Mapping[Tensor, Buffer] | None = None,
-    scalar_params: Any = None,
+    scalar_params: Sequence[object] | None = None,
     default_buffer_params: Mapping[str, Any] | None = None,
 ) -> TensorIntrin:
     """An intrinsic for tiles that compute what `op` does: `fcompute(input buffers, output buffers)` gives the code.
@@ -109,8 +112,8 @@ def decl_tensor_intrin(
     return TensorIntrin(name, op, inputs, buffers, *code)
 
 
-def _listed(made: Any) -> list[Any]:
-    return list(made) if isinstance(made, (tuple, list)) else [made]
+def _listed(made: Code | Sequence[Code]) -> list[Code]:
+    return [made] if isinstance(made, (Stmt, PrimExpr)) else list(made)
 
 
 def _refuse(name: str, message: str, help: str | None = None) -> DiagnosticError:

@@ -45,7 +45,7 @@ def best_first(x: k.Tensor, axis: int, count: Any, descending: bool) -> k.Tensor
 
         return over_rows(rows, steps_of_row(extent), row)
 
-    found: k.Tensor = extern([shape], [x], body, "best_first", ["int64"])
+    found: k.Tensor = extern(shape, [x], body, "best_first", ["int64"])
     return found
 
 

@@ -36,7 +36,7 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
 
         return over_rows(rows, steps_of_row(extent), row)
 
-    found: k.Tensor = extern([tuple(x.shape)], [x], body, "sort_order", ["int64"])
+    found: k.Tensor = extern(tuple(x.shape), [x], body, "sort_order", ["int64"])
     return found
 
 

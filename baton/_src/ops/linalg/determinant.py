@@ -18,7 +18,7 @@ from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 
 
@@ -111,7 +111,7 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
         return loops(rows, _Elimination(k.index(x.shape[-1]), *ins, *outs).matrix, "b")
 
     shapes = [rows, tuple(x.shape), (k.index(1),), (k.index(1),)]
-    made = extern(shapes, [x], body, "determinant", [kept, kept, "int64", kept])
+    made = externs(shapes, [x], body, "determinant", [kept, kept, "int64", kept])
     return k.compute(out.shape, lambda *i: k.cast(out.dtype, made[0](*i)), "determinant")
 
 

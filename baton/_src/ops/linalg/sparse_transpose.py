@@ -17,7 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, check_sparse, csr_sample, triple
 from baton._src.ops.loop_nests import both, let, load, loop, store
 from baton._src.ops.samples import Sample
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Evaluate, Stmt
 
 _ONE = k.index(1)
@@ -68,7 +68,7 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
         return both(_in_order(begins, rows, k.index(data.shape[0])), blank, *counted, loop(rows, row, "m"))
 
     shapes = [k.dims(t.shape) for t in (data, indices, starts)] + [k.dims(starts.shape)]
-    made = extern(shapes, inputs, body, "sparse_transpose", [data.dtype, indices.dtype, starts.dtype, "int64"])
+    made = externs(shapes, inputs, body, "sparse_transpose", [data.dtype, indices.dtype, starts.dtype, "int64"])
     return made[:3]
 
 

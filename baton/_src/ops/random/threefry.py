@@ -21,7 +21,7 @@ from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.random.threefry_bits import KEY_WORDS, WORD, block, block_statement, drawn_bits, reference_bits
 from baton._src.ops.row_major import flat_index
 from baton._src.ops.samples import Arr, Sample
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 
 _LEFT, _RIGHT = 1, 2
@@ -107,7 +107,7 @@ def compute_split(inputs: Any, a: Any, out: Any) -> Any:
         return both(write(outs[0], _LEFT), write(outs[1], _RIGHT))
 
     shape = (k.index(KEY_WORDS),)
-    return extern([shape, shape], [key], body, "threefry_split", ["uint64", "uint64"])
+    return externs([shape, shape], [key], body, "threefry_split", ["uint64", "uint64"])
 
 
 def reference_split(inputs: Any, a: Any) -> Any:

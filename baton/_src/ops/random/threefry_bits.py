@@ -14,7 +14,7 @@ import numpy as np
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, let, load, loops, store
 from baton._src.ops.vector_loops import side_by_side
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
 
@@ -101,7 +101,7 @@ def drawn_bits(key: k.Tensor, count: Any) -> tuple[k.Tensor, k.Tensor]:
         advance = store(following, [k.index(4)], words[4] + k.cast(WORD, blocks))
         return both(copy, advance, side_by_side(blocks, _LANES, one))
 
-    found = extern([(k.index(KEY_WORDS),), (blocks * k.index(4),)], [key], body, "threefry", ["uint64", "uint64"])
+    found = externs([(k.index(KEY_WORDS),), (blocks * k.index(4),)], [key], body, "threefry", ["uint64", "uint64"])
     return found[0], found[1]
 
 

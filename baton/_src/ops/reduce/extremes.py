@@ -20,7 +20,7 @@ from baton._src.ops.loop_nests import both, load, local, loop, store
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, each
 from baton._src.ops.vector_loops import lane_loop
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.stmt import For, ForKind, Stmt
@@ -65,7 +65,7 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
         return both(whole, left_over, single, *clear, loop(parts + k.index(1), meet, "p"))
 
     shapes = [(), (), (parts + k.index(1),), (parts + k.index(1),)]
-    return extern(shapes, [x], body, "extremes", [x.dtype, x.dtype, *kept])[:2]
+    return externs(shapes, [x], body, "extremes", [x.dtype, x.dtype, *kept])[:2]
 
 
 def _nothing(buffer: Buffer, which: int) -> Any:

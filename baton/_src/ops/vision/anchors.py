@@ -23,7 +23,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 
@@ -231,7 +231,7 @@ def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
         return loops(x.shape[:1], batch, "b")
 
     shapes = [k.dims((x.shape[0], x.shape[2], 6)), k.dims(x.shape[:1])]
-    return extern(shapes, [x, offsets, anchors, best], body, "multibox", [dtype, _INT])
+    return externs(shapes, [x, offsets, anchors, best], body, "multibox", [dtype, _INT])
 
 
 def reference_transform(inputs: Any, a: TransformAttrs) -> Any:

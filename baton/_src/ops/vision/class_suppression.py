@@ -26,7 +26,7 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
 from baton._src.ops.vision.box_overlap import KeptBoxes, overlap_of_arrays, with_box
 from baton._src.support.dataclass import dataclass
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt, While
 from baton._src.values.dtype import INT64
 
@@ -140,7 +140,7 @@ def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     def body(ins: Any, outs: Any) -> Stmt:
         return loops((images,), _Walk(*ins, *outs).image, "b")
 
-    made = extern(shapes, [boxes, scores, limit, iou, least], body, "all_class_suppression", dtypes)
+    made = externs(shapes, [boxes, scores, limit, iou, least], body, "all_class_suppression", dtypes)
     return made[0], made[1], made[2]
 
 
@@ -172,7 +172,7 @@ def _listed(rows: k.Tensor, totals: k.Tensor) -> Any:
         return both(store(total, [_ZERO], _ZERO), every, let("used", load(total, _ZERO), rest))
 
     shapes = [(k.index(rows.shape[0]) * k.index(rows.shape[1]), k.index(3)), (_ONE,)]
-    return extern(shapes, [rows, totals], body, "listed", ["int64", "int64"])
+    return externs(shapes, [rows, totals], body, "listed", ["int64", "int64"])
 
 
 def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
@@ -208,7 +208,7 @@ def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
 
     shapes = [k.dims(rows.shape), k.dims(scores.shape), k.dims(totals.shape), (room,), (k.index(COUNTERS),)]
     dtypes = ["int64", scores.dtype, "int64", "int64", "int64"]
-    return extern(shapes, [rows, scores, totals], body, "sorted", dtypes)[:3]
+    return externs(shapes, [rows, scores, totals], body, "sorted", dtypes)[:3]
 
 
 def reference(inputs: Any, a: AllClassAttrs) -> Any:

@@ -28,7 +28,7 @@ from baton._src.ops.loop_nests import both, let, load, loop, store, when
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 
 _REAL = "float32"
@@ -241,7 +241,7 @@ def compute(inputs: Any, a: ProposalAttrs, out: Any) -> Any:
         return loop(images, image, "b")
 
     shapes = [(images * wanted, k.index(5)), (wanted,), (k.index(2),)]
-    made = extern(shapes, [boxes, ranked], body, "proposal", [_REAL, "int64", "int64"])[0]
+    made = externs(shapes, [boxes, ranked], body, "proposal", [_REAL, "int64", "int64"])[0]
     return made if out.dtype == made.dtype else k.compute(out.shape, lambda *i: k.cast(out.dtype, made(*i)), "rounded")
 
 

@@ -30,7 +30,7 @@ from baton._src.ops.vision.valid_counts import (
     sampled_boxes,
 )
 from baton._src.support.dataclass import dataclass
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 
@@ -175,7 +175,7 @@ def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
     operands = [x, count, _best_first(x, count, a), most, threshold]
     kept, kept_dtypes = KeptBoxes.scratch(x.shape[1], x.dtype, len(SIDES) + 1)
     shapes = [k.dims(x.shape), k.dims(x.shape[:2]), *kept]
-    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, *kept_dtypes])
+    made: Any = externs(shapes, operands, body, "suppression", [x.dtype, _INT, *kept_dtypes])
     rows, chosen, *_ = made
     if a.return_indices:
         return _indices_first(chosen, places)
@@ -204,7 +204,7 @@ def _indices_first(chosen: k.Tensor, places: k.Tensor) -> Any:
         return loops(chosen.shape[:1], batch, "b")
 
     shapes = [k.dims(chosen.shape), k.dims((chosen.shape[0], 1))]
-    return extern(shapes, [chosen, places], body, "indices_first", [_INT, _INT])
+    return externs(shapes, [chosen, places], body, "indices_first", [_INT, _INT])
 
 
 def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
@@ -230,7 +230,7 @@ def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
 
         return loops(rows.shape[:1], batch, "b")
 
-    return extern([k.dims(rows.shape), (k.index(1),)], [rows, chosen], body, "rows_first", [rows.dtype, "int64"])[0]
+    return externs([k.dims(rows.shape), (k.index(1),)], [rows, chosen], body, "rows_first", [rows.dtype, "int64"])[0]
 
 
 def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:

@@ -18,7 +18,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 
@@ -86,7 +86,7 @@ def compute_counts(inputs: Any, a: ValidCountsAttrs, out: Any) -> Any:
         return loops(x.shape[:1], batch, "b")
 
     shapes = [k.dims(x.shape[:1]), k.dims(x.shape), k.dims(x.shape[:2])]
-    return extern(shapes, [x, threshold], body, "valid_counts", [_INT, x.dtype, _INT])
+    return externs(shapes, [x, threshold], body, "valid_counts", [_INT, x.dtype, _INT])
 
 
 def reference_counts(inputs: Any, a: ValidCountsAttrs) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.driver.tvm_names.topi.apply import call, number_of, shape_of
 from baton._src.driver.tvm_names.topi.convolutions import KERNEL_LAYOUTS, border
 from baton._src.driver.tvm_names.topi.tagging import with_tag
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.reduction import sum as te_sum
@@ -32,7 +33,7 @@ def binarize_pack(data: Tensor, axis: int | None = None, name: str = "PackedInpu
             found = found * const(2, "uint32") + cast("uint32", element >= 0)
         return found
 
-    shape = (*data.shape[:place], size // _BITS, *data.shape[place + 1 :])
+    shape: tuple[PrimExpr | int, ...] = (*data.shape[:place], size // _BITS, *data.shape[place + 1 :])
     return compute(shape, word, name=name, tag="binarize_pack")
 
 

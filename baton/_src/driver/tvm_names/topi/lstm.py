@@ -13,7 +13,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
-from baton._src.te.scan import scan
+from baton._src.te.scan import scans
 from baton._src.te.tensor import Tensor
 from baton._src.tir import operators
 from baton._src.tir.builders.scalar_functions import sigmoid, tanh
@@ -67,7 +67,7 @@ def lstm(
     if proj is not None:
         next_h = _projected(next_h, proj)
     starts = [_start(h_init, state, "h_init"), _start(c_init, cell, "c_init")]
-    hs, cs = scan(starts, [next_h, next_c], [state, cell], name="lstm")
+    hs, cs = scans(starts, [next_h, next_c], [state, cell], name="lstm")
     return _without_start(hs, "hidden_states"), _without_start(cs, "cell_states")
 
 

@@ -18,7 +18,7 @@ from baton._src.ops.linalg.fourier_kernel.plan import LONGEST, radices
 from baton._src.ops.loop_nests import both, loop
 from baton._src.ops.precision import accumulator
 from baton._src.ops.vector_loops import VECTOR, load, over_rows, places, store
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
@@ -39,7 +39,7 @@ def transform_columns(inputs: Any, a: Any, out: Any) -> Any:
     def body(ins: Any, outs: Any) -> Stmt:
         return _Columns(a, ins, outs).whole()
 
-    return extern([k.dims(r.shape) for r in results], parts, body, "fourier", [parts[0].dtype] * 2)
+    return externs([k.dims(r.shape) for r in results], parts, body, "fourier", [parts[0].dtype] * 2)
 
 
 class _Columns:

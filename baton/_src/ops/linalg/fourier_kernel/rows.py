@@ -22,7 +22,7 @@ from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.ops.loop_nests import both, loop
 from baton._src.ops.precision import accumulator
 from baton._src.ops.vector_loops import along, load, over_rows, places, store
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import BufferStore, Stmt
@@ -37,7 +37,8 @@ def transform_rows(inputs: Any, a: Any, out: Any) -> Any:
     def body(ins: Any, outs: Any) -> Stmt:
         return _Rows(a, ins, outs).whole()
 
-    return extern(shapes, parts, body, "fourier", [parts[0].dtype] * len(results))
+    made = externs(shapes, parts, body, "fourier", [parts[0].dtype] * len(results))
+    return made[0] if a.to_real else made
 
 
 class _Rows:

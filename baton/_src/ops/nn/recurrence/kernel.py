@@ -13,7 +13,7 @@ from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, load, loop, loops, store
-from baton._src.te.computation import extern
+from baton._src.te.computation import externs
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 
@@ -39,7 +39,7 @@ def recurrence_kernel(inputs: Any, a: Any, out: Any) -> Any:
 
     dims = [tuple(k.index(d) for d in s) for s in (*shapes, *scratch)]
     dtypes = [projected.dtype] * len(shapes) + [kept] * len(scratch)
-    return extern(dims, tensors, body, "recurrence", dtypes)[: len(shapes)]
+    return externs(dims, tensors, body, "recurrence", dtypes)[: len(shapes)]
 
 
 class _Layer:
