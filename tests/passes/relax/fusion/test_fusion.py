@@ -9,10 +9,14 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
+from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern, tir_pattern
 from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
 from baton._src.passes.relax.fusion.inline_scalar_arguments import InlineScalarArguments
+from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityChecking
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.passes.shared.kernel_stages import kernel_stages, root_block
@@ -249,3 +253,20 @@ def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("{m}",), "float32")):
     assert called(after) == ["fused_add_add"]
     after = steps(module(text.format(m="m")))
     fails_everywhere(after, *arrays((3,), (4,)), code="value-mismatch")
+
+
+def test_calls_of_fused_kernels_have_effects() -> None:
+    """Guards a program that a script lowers by hand and builds: the fused kernel's name had the signature of the pure
+    function that it was, so its call went where unused bindings go, and what it should have written was undefined."""
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    with R.dataflow():
+        y = R.nn.relu(R.exp(x))
+        R.output(y)
+    return y
+"""
+    lowering = [ToNonDataflow(), RemovePurityChecking(), CallTIRRewrite()]
+    steps = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR(), *lowering, DeadCodeElimination()])
+    after = check(steps, module(text), *arrays((2, 3)))
+    assert "fused_exp_relu" in called(after)

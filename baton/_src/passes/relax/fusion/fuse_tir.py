@@ -26,6 +26,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block
 from baton._src.passes.tir.lowering.check_sizes import INLINED
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.own_variables import mentioned_symbols
 from baton._src.relax.special_ops import special_op
@@ -61,7 +62,7 @@ class FuseTIR(Pass):
         functions: dict[GlobalVar, Any] = {}
         for var, function in module.functions.items():
             if var in kernels:
-                functions[var] = kernels[var].function
+                functions[rewriter.names[var]] = kernels[var].function
             else:
                 functions[var] = rewriter.function(function) if isinstance(function, Function) else function
         return _without_unused_kernels(module.with_functions(functions), module)
@@ -88,13 +89,15 @@ class _Caller(BindingRewriter):
     def __init__(self, module: IRModule, kernels: dict[GlobalVar, _Fused]) -> None:
         super().__init__(module)
         self.kernels = kernels
+        self.names = {var: _named(var, kernel.function) for var, kernel in kernels.items()}
+        """The kernels' own: those of the functions say that calls have no effects, but kernels write to arguments."""
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         kernel = self.kernels.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
         if kernel is None:
             return value
         tensors = [t for i in kernel.tensor_args for t in self._tensors(value.args[i])]
-        args: list[Any] = [value.op, Tuple(tensors)]
+        args: list[Any] = [self.names[value.op], Tuple(tensors)]
         if kernel.tir_vars:
             args.append(ShapeExpr([self.resolved(value.args[arg]).values[dim] for arg, dim in kernel.tir_vars]))
         return self.normalized(Call(special_op("call_tir"), args, None, (value.struct_info,), value.span))
@@ -105,6 +108,11 @@ class _Caller(BindingRewriter):
             return [arg]
         items = (self.emit(TupleGetItem(arg, n)) for n in range(len(arg.struct_info.fields)))
         return [t for item in items for t in self._tensors(item)]
+
+
+def _named(var: GlobalVar, kernel: PrimFunc) -> GlobalVar:
+    """A variable of this name that says what the kernel is."""
+    return GlobalVar(var.name_hint).with_fields(span=var.span, struct_info_=function_info(kernel))
 
 
 class _Fusion:
