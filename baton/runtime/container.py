@@ -8,7 +8,6 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("values.shape", "ShapeTuple"),
-        **names("values.adt", "ADT"),
-        **names("driver.tvm_names.containers", "String tuple_object"),
+        **names("driver.tvm_names.containers", "ADT String tuple_object"),
     },
 )
