@@ -30,6 +30,12 @@ CASES: list[tuple[tuple[int, ...], str | None]] = [
     ((1, 1, 1, 1, 1, 1, 1), None),
     ((1, 20, 320, 2, 1, 24, 64), "BottomRight"),  # wide tiles: keys and columns fill panels of four vectors
 ]
+FEW: list[tuple[tuple[int, ...], str | None]] = [
+    ((1, 1, 513, 6, 2, 64, 64), None),
+    ((2, 3, 300, 5, 1, 16, 32), "BottomRight"),  # tiles of four heads and of one
+    ((1, 4, 40, 2, 2, 32, 16), "TopLeft"),
+    ((1, 2, 256, 8, 1, 128, 64), None),
+]
 
 
 def kernel(sizes: tuple[int, ...], mask: str | None, symbolic: bool, dtype: str = "float32") -> PrimFunc:
@@ -82,7 +88,26 @@ def test_attention(sizes: tuple[int, ...], mask: str | None, target: Target, sym
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
 
 
-@pytest.mark.parametrize("case", [*CASES[1:3], CASES[5]])
+@pytest.mark.parametrize("symbolic", [True, False])
+@pytest.mark.parametrize("target", TARGETS[1:])
+@pytest.mark.parametrize("case", FEW)
+def test_few_queries(case: tuple[tuple[int, ...], str | None], target: Target, symbolic: bool) -> None:
+    """Guards tiles that read keys where they are: groups of heads, masks, the last keys, running maxima."""
+    sizes, mask = case
+    decision = decide(kernel(sizes, mask, symbolic), target)
+    assert decision.rule == "attention", decision.declined
+    assert ("packed_keys" in script(decision.func)) == symbolic
+    for queries in {sizes[1], 4, 5} if symbolic else {sizes[1]}:
+        own = (sizes[0], queries, *sizes[2:])
+        given = operands(own)
+        with np.errstate(invalid="ignore"):
+            wanted = ATTENTIONS[1].reference([x.astype("float64") for x in given], AttentionAttrs(None, mask))
+        out = np.zeros(wanted.shape, "float32")
+        assert call(build(decision.func, target, checked=True), decision.func, *given, out) is None
+        np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", [*CASES[1:3], CASES[5], *FEW[:2]])
 def test_neon(case: tuple[tuple[int, ...], str | None]) -> None:
     """Guards panels of three vectors (8 x 3 on NEON), here by x86's instructions: the maxima and sums of a row left the
     last of three lanes out, so that attention of every model was wrong on ARM.
@@ -107,10 +132,11 @@ def test_no_elements() -> None:
         assert call(library, scheduled, *operands(sizes), out) is None
 
 
+@pytest.mark.parametrize("queries", [2, 18])
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
-def test_other_dtypes(dtype: str) -> None:
-    """Guards conversion while packing: sixteen bits are computed in float32."""
-    sizes = (1, 18, 270, 2, 2, 32, 32)
+def test_other_dtypes(dtype: str, queries: int) -> None:
+    """Guards conversion while packing, or reading: sixteen bits are computed in float32."""
+    sizes = (1, queries, 270, 2, 2, 32, 32)
     func = kernel(sizes, None, True, dtype)
     decision = decide(func, HOST)
     assert decision.rule == "attention", decision.declined

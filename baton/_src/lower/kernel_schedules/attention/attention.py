@@ -24,6 +24,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.attention.attention_blocks import task
+from baton._src.lower.kernel_schedules.attention.attention_few import FEW, few_queries, suits
 from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_ROWS, Attention
 from baton._src.lower.kernel_schedules.shared.affine import depends, same
 from baton._src.lower.kernel_schedules.shared.factors import is_simple
@@ -39,6 +40,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
+READING = 4
+"""Queries that take as long as reading keys and values does."""
 LARGEST_HEAD = 512
 """Largest head size for which blocks of keys or values fit in the second-level cache."""
 
@@ -322,7 +325,11 @@ def _shared(found: Attention, target: Target) -> st.Stmt:
     first = ops.multiply(block, i64(rows))
     count = i64(rows) if found.row.size == rows else ops.min(i64(rows), ops.subtract(every, first))
     body = task(found, first, count, rows, members, target)
-    each = ops.multiply(count if constant(count) else i64(rows), as_int64(found.key.extent))
+    if (found.row.size is None or found.row.size <= FEW) and suits(found, target):
+        few = few_queries(found, members, target)
+        body = few if found.row.size else st.IfThenElse(tir.LE(every, i64(FEW)), few, body)
+    met = ops.max(count if constant(count) else ops.min(i64(rows), every), i64(READING))
+    each = ops.multiply(met, as_int64(found.key.extent))
     work = ops.multiply(each, i64(max(1, (found.inner.size or 1) // 8) * (group.size if group else 1)))
     shared = (*axes, Axis(block, blocks))
     if constant(blocks) == 1:

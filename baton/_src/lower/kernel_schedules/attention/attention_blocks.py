@@ -16,7 +16,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
-from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, panels_of
+from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, Members, panels_of
 from baton._src.lower.kernel_schedules.attention.attention_softmax import LOWEST, softmax
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -29,7 +29,6 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -45,21 +44,21 @@ def task(
     first: PrimExpr,
     count: PrimExpr,
     rows: int,
-    members: tuple[Axis, tir.Var, int] | None,
+    members: Members | None,
     target: Target,
 ) -> st.Stmt:
     """Queries [first, first + count), at most `rows`, of one batch; `members`: (axis of heads, number of the group,
     heads in it), where several heads share keys.
     """
     shape, number = _shape(found, target), index_var("keys")
-    block = _block(found, shape, rows, members[2] if members else 1, number)
-    queries = _for_members(members, lambda member: _tiles(block, first, count, member))
-    body = _with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
+    block = block_of_keys(found, shape, rows, members[2] if members else 1, number)
+    queries = for_members(members, lambda member: _tiles(block, first, count, member))
+    body = with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
     if not block.single:
-        blocks = panels_of(as_int64(found.key.extent), _block_keys(found, shape))
-        results = _for_members(members, lambda member: _write_out(block, first, count, member))
-        cleared = _for_members(members, lambda member: _cleared(block, count, member))
-        body = sequence(cleared, loop(number, blocks, body), results)
+        blocks = panels_of(as_int64(found.key.extent), keys_of_block(found, shape))
+        results = for_members(members, lambda member: write_out(block, first, count, member))
+        start = for_members(members, lambda member: cleared(block, count, member))
+        body = sequence(start, loop(number, blocks, body), results)
         for buffer in (block.sums, block.tops, block.totals, block.shrink):
             body = allocated(buffer, body)
     for buffer in (block.top, block.share, block.strip, block.packed_keys, block.packed_values):
@@ -78,16 +77,16 @@ def _shape(found: Attention, target: Target) -> TileShape:
     return wide if even and shape.rows >= LEAST_ROWS else shape
 
 
-def _block_keys(found: Attention, shape: TileShape) -> int:
+def keys_of_block(found: Attention, shape: TileShape) -> int:
     """Keys of a block: `BLOCK_KEYS`, or all where they are fewer, in whole panels."""
     return -(-min(found.key.size or BLOCK_KEYS, BLOCK_KEYS) // shape.width) * shape.width
 
 
-def _block(found: Attention, shape: TileShape, rows: int, heads: int, number: tir.Var) -> Block:
+def block_of_keys(found: Attention, shape: TileShape, rows: int, heads: int, number: tir.Var) -> Block:
     """Block `number` of keys, for so many queries of each of `heads`."""
     size, every, dtype = found.key.size, as_int64(found.key.extent), found.scores.buffer.dtype
     single = size is not None and size <= BLOCK_KEYS
-    keys, inner = _block_keys(found, shape), found.inner.size or 1
+    keys, inner = keys_of_block(found, shape), found.inner.size or 1
     panels = -(-(found.column.size or 1) // shape.width)
     start: PrimExpr = i64(0) if single else ops.multiply(number, i64(keys))
     return Block(
@@ -109,7 +108,7 @@ def _block(found: Attention, shape: TileShape, rows: int, heads: int, number: ti
     )
 
 
-def _for_members(members: tuple[Axis, tir.Var, int] | None, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
+def for_members(members: Members | None, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
     """`body(number of the head in its group)` for every head of the group."""
     if members is None:
         return body(i64(0))
@@ -119,7 +118,7 @@ def _for_members(members: tuple[Axis, tir.Var, int] | None, body: Callable[[Prim
     return loop(member, size, st.LetStmt(axis.var, ops.cast(axis.var.dtype, head), body(member)))
 
 
-def _with_members(members: tuple[Axis, tir.Var, int] | None, pack: st.Stmt, queries: st.Stmt) -> st.Stmt:
+def with_members(members: Members | None, pack: st.Stmt, queries: st.Stmt) -> st.Stmt:
     if members is None:
         return sequence(pack, queries)
     axis, group, size = members
@@ -128,7 +127,7 @@ def _with_members(members: tuple[Axis, tir.Var, int] | None, pack: st.Stmt, quer
     return sequence(st.LetStmt(fresh, first, substitute_and_fold(pack, {axis.var: fresh})), queries)
 
 
-def _cleared(block: Block, count: PrimExpr, member: PrimExpr) -> st.Stmt:
+def cleared(block: Block, count: PrimExpr, member: PrimExpr) -> st.Stmt:
     """Before the first block of keys."""
     dtype = block.top.dtype
     lane, at, other = index_var("v"), index_var("i"), index_var("v")
@@ -172,7 +171,7 @@ def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
     return sequence(_scores(block, rows, first), softmax(block, rows, local), _weigh(block, rows, first, local))
 
 
-def _sum(
+def sum_of_products(
     block: Block, acc: Accumulators, extent: PrimExpr, left: Callable[[int, PrimExpr], PrimExpr], right: Any
 ) -> st.Stmt:
     """acc[r, v] += left(r, k) * right(k, v) for k in [0, extent)."""
@@ -196,7 +195,7 @@ def _scores(block: Block, rows: int, first: PrimExpr) -> st.Stmt:
     out = _each_row(
         rows, width, lambda row, v: st.BufferStore(block.strip, acc.load(row, v), (i64(row), ops.add(begin, v)))
     )
-    sums = _sum(
+    sums = sum_of_products(
         block, acc, i64(found.inner.size or 1), query, lambda k, v: tir.BufferLoad(block.packed_keys, (panel, k, v))
     )
     zero = ops.const(0, acc.buffer.dtype)
@@ -244,9 +243,9 @@ def _weigh(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt
             totals = [tir.BufferLoad(block.share, (i64(row),)) for row in range(rows)]
             out = _results(block, totals, first, begin, wide, acc.load)
         else:
-            start = acc.each(lambda row, lane: _shrunk(block, local, row, begin, lane))
-            out = _keep(block, rows, local, begin, acc)
-        sums = _sum(
+            start = acc.each(lambda row, lane: shrunk(block, local, row, begin, lane))
+            out = keep(block, rows, local, begin, acc)
+        sums = sum_of_products(
             block,
             acc,
             block.count,
@@ -258,12 +257,12 @@ def _weigh(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt
     return _columns(block, panel)
 
 
-def _shrunk(block: Block, local: PrimExpr, row: int, begin: PrimExpr, lane: PrimExpr) -> PrimExpr:
+def shrunk(block: Block, local: PrimExpr, row: int, begin: PrimExpr, lane: PrimExpr) -> PrimExpr:
     place = (ops.add(local, i64(row)), ops.add(begin, lane))
     return tir.Mul(tir.BufferLoad(block.sums, place), tir.BufferLoad(block.shrink, (i64(row),)))
 
 
-def _keep(block: Block, rows: int, local: PrimExpr, begin: PrimExpr, acc: Accumulators) -> st.Stmt:
+def keep(block: Block, rows: int, local: PrimExpr, begin: PrimExpr, acc: Accumulators) -> st.Stmt:
     def one(row: int, lane: tir.Var) -> st.Stmt:
         place = (ops.add(local, i64(row)), ops.add(begin, lane))
         return st.BufferStore(block.sums, acc.load(row, lane), place)
@@ -288,7 +287,7 @@ def _results(
     return sequence(*parts)
 
 
-def _write_out(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> st.Stmt:
+def write_out(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> st.Stmt:
     """The sums of all blocks, divided."""
     row = index_var("row")
     local = ops.add(ops.multiply(member, i64(block.rows)), row)

@@ -8,9 +8,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
-from baton._src.lower.kernel_schedules.shared.loops import (
-    i64,
-)
+from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.passes.tir.lowering.fold import substitute_and_fold
@@ -24,6 +22,9 @@ BLOCK_KEYS = 256
 """Keys in a block: packed, they and their values stay in the second-level cache, a tile's scores in the first."""
 BLOCK_ROWS = 192
 """Most queries in a block: packing then costs each of them one percent."""
+
+Members = tuple[Axis, tir.Var, int]
+"""The axis of heads of which several share keys: with the number of the group, and the heads in it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,7 +169,7 @@ class _BlockedDots:
             one = DotTile(matrix, right, rows, SIDE, lanes)
             sums = local_buffer("sums", (lanes * -(-one.pairs // lanes),), self.sums.dtype)
             start = ops.add(self.start, ops.multiply(panel, i64(SIDE)))
-            found = added_up(one, self._part(panel, first), sums)
+            found = added_up(one.lanes, one.pairs, self._part(panel, first), sums)
             return allocated(sums, sequence(found, written(one, sums, first, start)))
 
         return loop(panel, self._count(), down(matrix, self.tall, tile))

@@ -80,7 +80,7 @@ def dot_tile(tile: DotTile, first: PrimExpr, start: PrimExpr) -> st.Stmt:
     acc = local_buffer("part", (tile.pairs * lanes,), dtype)
     sums = local_buffer("sums", (lanes * -(-tile.pairs // lanes),), dtype)
     found = _in_turn(tile, acc, first, start) if tile.in_turn else _side_by_side(tile, acc, first, start)
-    parts = (found, added_up(tile, acc, sums), written(tile, sums, first, start))
+    parts = (found, added_up(lanes, tile.pairs, acc, sums), written(tile, sums, first, start))
     return allocated(acc, allocated(sums, sequence(*parts)))
 
 
@@ -160,11 +160,10 @@ def add_terms(
     return sequence(*stores)
 
 
-def added_up(tile: DotTile, acc: Buffer, sums: Buffer) -> st.Stmt:
+def added_up(lanes: int, pairs: int, acc: Buffer, sums: Buffer) -> st.Stmt:
     """sums[pair] = the sum of the lanes of the pair's vector. Two vectors become one whose lanes with a bit set belong
     to the second; after log2(lanes) steps, lane n belongs to pair n.
     """
-    lanes = tile.lanes
     bound_to: list[tuple[tir.Var, PrimExpr]] = []
 
     def named(value: PrimExpr) -> tir.Var:
@@ -178,17 +177,17 @@ def added_up(tile: DotTile, acc: Buffer, sums: Buffer) -> st.Stmt:
         return named(tir.Add(*exchanged))
 
     def whole(begin: int) -> st.Stmt:
-        count = min(lanes, tile.pairs - begin)
+        count = min(lanes, pairs - begin)
         at = [tir.Ramp(i64((begin + n) * lanes), i64(1), lanes) for n in range(count)]
         vectors = [named(tir.BufferLoad(acc, (place,))) for place in at]
         bit = 1
         while bit < lanes:
-            pairs = [(vectors[n], vectors[min(n + 1, len(vectors) - 1)]) for n in range(0, len(vectors), 2)]
-            vectors = [merged(first, second, bit) for first, second in pairs]
+            two = [(vectors[n], vectors[min(n + 1, len(vectors) - 1)]) for n in range(0, len(vectors), 2)]
+            vectors = [merged(first, second, bit) for first, second in two]
             bit *= 2
         return st.BufferStore(sums, vectors[0], (tir.Ramp(i64(begin), i64(1), lanes),))
 
-    body = sequence(*(whole(begin) for begin in range(0, tile.pairs, lanes)))
+    body = sequence(*(whole(begin) for begin in range(0, pairs, lanes)))
     for var, value in reversed(bound_to):
         body = st.LetStmt(var, value, body)
     return body
