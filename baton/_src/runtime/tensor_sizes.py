@@ -16,9 +16,10 @@ def size_fault(shape: Sequence[int]) -> str:
 
     NumPy would read a negative dim as "the rest", and limits the other dims of an empty array, too.
     """
-    if min(shape, default=0) < 0:
+    if shape and min(shape) < 0:
         return "of negative size"
-    return "larger than any memory" if math.prod(d or 1 for d in shape) > _MOST_ELEMENTS else ""
+    elements = math.prod(shape) or math.prod(d or 1 for d in shape)
+    return "larger than any memory" if elements > _MOST_ELEMENTS else ""
 
 
 def extents(shape: Iterable[int]) -> tuple[int, ...]:

@@ -20,11 +20,11 @@ class ShapeTuple(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[object] = ()) -> ShapeTuple:
-        found = [operator.index(d) for d in dims]  # type: ignore[arg-type]  # what is no integer is refused here
-        for dim in found:
-            if not _LEAST <= dim <= _GREATEST:
-                raise fail("value-mismatch", f"a dim is an int64; {dim} does not fit")
-        return super().__new__(cls, found)
+        made = super().__new__(cls, map(operator.index, dims))  # type: ignore[arg-type]  # what is no integer is refused
+        if made and not _LEAST <= min(made) <= max(made) <= _GREATEST:
+            unfit = next(dim for dim in made if not _LEAST <= dim <= _GREATEST)
+            raise fail("value-mismatch", f"a dim is an int64; {unfit} does not fit")
+        return made
 
     def __repr__(self) -> str:
         return f"ShapeTuple({', '.join(map(str, self))})"

@@ -11,6 +11,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Pending,
     Value,
     View,
+    memory_of,
     resolve,
 )
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
@@ -87,9 +88,9 @@ class FunctionValues:
         match found:
             case InRegister(register=register):
                 return register
-            case View(source=source, info=info):
+            case View(info=info):
                 shape = self.argument(info.shape)
-                tensor = self.operand(source)
+                tensor = self.operand(memory_of(found))
                 # A value that leaves its run of kernels must not share memory with another one.
                 view = self.scope.call_into("vm.builtin.reshape", [tensor, shape])
                 return self.scope.call_into("vm.builtin.copy", [self.program.builder.r(view)])

@@ -70,6 +70,7 @@ class VirtualMachine:
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
         self._saved: dict[str, Callable[[], Any]] = {}
+        self._numeric: dict[str, bool] = {}
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """The public function `name`, or one made by `save_function`. Errors: `function-missing`."""
@@ -106,9 +107,16 @@ class VirtualMachine:
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
         declared = entry.info.params if isinstance(entry.info, FunctionValue) else None
-        if declared is None or not any(isinstance(d, (PrimScalar, TupleValue)) for d in declared):
+        if declared is None or not self._takes_numbers(name, declared):
             return tuple([value(a) for a in given])
         return tuple([numbers_as_declared(value(_number(a, d)), d) for a, d in zip(given, declared)])
+
+    def _takes_numbers(self, name: str, declared: Sequence[ValueInfo]) -> bool:
+        """Whether numbers are declared among the parameters of a function, or in tuples of them."""
+        known = self._numeric.get(name)
+        if known is None:
+            known = self._numeric[name] = any(map(_holds_numbers, declared))
+        return known
 
     def _kept_arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a later call: the caller may go on to fill its arrays with something else."""
@@ -262,6 +270,10 @@ def _number(given: Any, info: ValueInfo | None) -> Any:
     if isinstance(info, TupleValue) and type(given) in (tuple, list) and len(given) == len(info.fields):
         return tuple(map(_number, given, info.fields))
     return given.item() if isinstance(given, np.generic) and isinstance(info, PrimScalar) else given
+
+
+def _holds_numbers(info: ValueInfo) -> bool:
+    return isinstance(info, PrimScalar) or (isinstance(info, TupleValue) and any(map(_holds_numbers, info.fields)))
 
 
 def _check_memory(config: object) -> None:

@@ -108,3 +108,24 @@ def test_casts_are_checked_left_to_right() -> None:
             with pytest.raises(DiagnosticError, match=told):
                 checks.match_cast(list(heap), TensorValue("float32", 2, dims), facts, value)
         facts = Data(["cast", ["n", "m"]])
+
+
+def test_tuples_are_checked_without_the_full_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards weights that are passed as one tuple: the full check of hundreds took as long as a token."""
+    infos = TupleValue(
+        (TensorValue("float32", 1, (N,)), TupleValue((TensorValue("float32", 2, (N, 4)), ObjectValue())))
+    )
+    facts = Data(["f", ["x", "weights"], ["n", "m"]])
+
+    def run(x: int, *weights: Any) -> list[Any]:
+        heap: list[Any] = [None, None]
+        checks.check_signature(heap, infos, facts, NDArray(np.zeros(x, "float32")), weights)
+        return heap
+
+    matrix = NDArray(np.zeros((3, 4), "float32"))
+    with pytest.raises(DiagnosticError, match=r"weights\[0\]: dimension 0 is 3, expected 2"):
+        run(2, matrix, None)
+    with pytest.raises(DiagnosticError, match="weights: expected a tuple of 2 values"):
+        run(3, matrix)
+    monkeypatch.setattr(checks, "check_values", None)
+    assert run(3, matrix, "anything") == [3, None]

@@ -34,12 +34,38 @@ def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments:
     """
     wanted = facts.remembered.get("wanted", False)
     if wanted is False:
-        wanted = facts.remembered["wanted"] = _plain_values(infos.fields, facts.content[2])
-    if wanted is None or len(arguments) != len(infos.fields) or not _are(arguments, wanted, heap):
+        wanted = facts.remembered["wanted"] = _plain_values(_leaves(infos), facts.content[2])
+        facts.remembered["nested"] = any(isinstance(info, TupleValue) for info in infos.fields)
+    values = _spread(arguments, infos) if facts.remembered["nested"] else arguments
+    if wanted is None or values is None or len(arguments) != len(infos.fields) or not _are(values, wanted, heap):
         function, names, slots, *holders = facts.content
         held = [arguments[i] for i in holders] if len(arguments) == len(infos.fields) else []
         check_values(arguments, infos.fields, names, Matcher(heap, slots, held), function)
     return ()
+
+
+def _leaves(info: TupleValue) -> list[ValueInfo]:
+    """The fields of a tuple, those of tuples in it in their place."""
+    found: list[ValueInfo] = []
+    for field in info.fields:
+        found += _leaves(field) if isinstance(field, TupleValue) else [field]
+    return found
+
+
+def _spread(values: Sequence[Any], info: TupleValue) -> list[Any] | None:
+    """The values of these leaves; None if they are no such tuples."""
+    if len(values) != len(info.fields):
+        return None
+    found: list[Any] = []
+    for value, field in zip(values, info.fields):
+        if isinstance(field, TupleValue):
+            inner = _spread(value, field) if type(value) is tuple else None
+            if inner is None:
+                return None
+            found += inner
+        else:
+            found.append(value)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +119,12 @@ def _are(arguments: Sequence[Any], wanted: tuple[_Plain, ...], heap: list[Any]) 
     derived: list[tuple[_Plain, tuple[int, ...]]] = []
     for plain in wanted:
         shape = _shape_of(arguments[plain.position], plain.dtype)
-        if shape is None:
-            return False
         if plain.fixed is not None:
             if shape != plain.fixed:
                 return False
             continue
+        if shape is None:
+            return False
         if plain.rank not in (-1, len(shape)) or any(shape[axis] != n for axis, n in plain.numbers):
             return False
         for axis, slot in plain.slots:

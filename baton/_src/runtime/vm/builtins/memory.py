@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.tensor_sizes import extents
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned_bytes
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
-from baton._src.values.tensor import AnyArray, NDArray, empty
+from baton._src.values.tensor import AnyArray, NDArray
 
 
 class Storage:
@@ -44,14 +48,22 @@ def alloc_tensor(storage: Storage, offset: int, shape: tuple[int, ...], dtype: s
 
 def new_tensor(shape: tuple[int, ...], dtype: str) -> NDArray:
     """A fresh tensor with arbitrary contents."""
-    return empty(extents(shape), dtype)
+    return NDArray(allocator(extents(shape), _numpy_dtype(dtype))())
+
+
+@lru_cache(maxsize=256)
+def _numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """Kept, since finding it takes longer than allocating a tensor."""
+    return DataType(dtype).numpy
 
 
 def copy(value: Any) -> Any:
     """A tensor with its own memory (each evaluation of a constant gives one); tuples of them; other values as they
     are."""
     if isinstance(value, NDArray):
-        return NDArray(value.data.copy(), value.device)
+        made = allocator(value.data.shape, value.data.dtype)()
+        made[...] = value.data
+        return NDArray(made, value.device)
     if isinstance(value, tuple) and not isinstance(value, ShapeTuple):
         return tuple([copy(v) for v in value])
     return value
