@@ -232,7 +232,7 @@ def test_sequences_that_are_cut_after_their_tokens_were_announced(left: int) -> 
     cache.begin([0], [PAGE + 2])
     cache.shorten(cache.rows[0], left)
     with pytest.raises(tvm.DiagnosticError, match=r"0 were announced(.|\n)*kv_state_begin_forward"):
-        cache.attend(0, 1.0, np.zeros((PAGE + 2, FUSED, SIZE), "float32"))
+        cache.attend(0, 1.0, *(tvm.nd.array(np.zeros((PAGE + 2, n, SIZE), "float32")) for n in (FUSED, HEADS)))
 
 
 @pytest.mark.parametrize("scaling", [None, *SCALINGS[1:]])

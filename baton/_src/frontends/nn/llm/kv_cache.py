@@ -6,8 +6,8 @@
     def forward(self, x: Tensor, cache: PagedKVCache) -> Tensor:
         return cache.attention_with_fused_qkv(layer, qkv(x), heads)
 
-The cache is an object of the virtual machine (`runtime/vm/builtins/paged_cache`), implemented with NumPy: unlike TVM's
-constructors, these compile no kernels for it. Scripts manage its sequences by
+The cache is an object of the virtual machine (`runtime/vm/builtins/paged_cache`). Its constructor adds the kernels it
+calls (`paged_kernels`) to the module. Scripts manage its sequences by
 `get_global_func("vm.builtin.kv_state_add_sequence")` and the like.
 """
 
@@ -19,6 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton._src.frontends.nn.llm.paged_kernels import Heads, cache_kernels
 from baton._src.frontends.nn.tensor import Object, Tensor, builder_for
 from baton._src.ir.expr import GraphExpr
 from baton._src.relax.call_builders import call_dps_packed, call_pure_packed
@@ -103,16 +104,22 @@ class TIRPagedKVCache(PagedKVCache):
         if enable_disaggregation:
             message = "enable_disaggregation distributes the cache over several machines, which is not supported"
             raise fail("nn-cache", message, help="leave it out", kind=NotImplementedError)
+        partition = _partition(layer_partition, num_hidden_layers)
+        neighbours = rope_scaling.get("rope_type") == "gptj"
+        heads = Heads(
+            num_attention_heads, num_key_value_heads, size, str(dtype), rotary_dim if rope_mode else 0, neighbours
+        )
         call = call_pure_packed(
             "vm.builtin.paged_attention_kv_cache_create",
             ShapeExpr([max_batch_size, max_total_seq_len, prefill_chunk_size, page_size, support_sliding_window]),
-            _partition(layer_partition, num_hidden_layers),
+            partition,
             *(PrimValue(number) for number in (num_attention_heads, num_key_value_heads, size, int(rope_mode))),
             *(PrimValue(float(number)) for number in (rope_scale, rope_theta)),
             StringImm(json.dumps(dict(rope_scaling))),
             PrimValue(0) if rope_ext_factors is None else rope_ext_factors,
             PrimValue(rotary_dim),
             StringImm(str(dtype)),
+            *(builder_for(name).add_func(kernel, name) for name, kernel in cache_kernels(heads).items()),
             sinfo_args=[ObjectStructInfo()],
         )
         super().__init__(_expr=call, _name=name)

@@ -1,48 +1,67 @@
 """Paged KV caches, for batches of sequences (`relax.frontend.nn.llm.PagedKVCache`).
 
-    cache.add(0, Row());  cache.begin([0], [n]);  out = cache.attend(layer, 1.0, qkv) for every layer
+    cache.add(0, Row());  cache.begin([0], [n]);  cache.attend(layer, 1.0, qkv, out) for every layer
 
 A sequence is a list of pages and a length; forked sequences share pages until one of them writes. After `begin`, every
 layer calls `attend`, which appends the keys and values of the new tokens, one sequence after the other, and attends to
 all of the sequence so far. New tokens may be a tree (`token_trees`), of which `commit` keeps one path; until then they
 count as the sequence's last tokens. Where sequences may slide (`paged_rows`), tokens change their positions: keys are
-stored as they come, and rotated when they are used. Scores are computed in float32 by NumPy: the runtime creates caches
-and has no compiler, and each sequence has its own length.
+stored as they come, and rotated when they are used. What is computed, and by what, is in `paged_arithmetic`.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.runtime.vm.builtins import token_trees
-from baton._src.runtime.vm.builtins.page_pool import Pages
+from baton._src.runtime.vm.builtins.paged_arithmetic import Arithmetic, attention, in_numpy
+from baton._src.runtime.vm.builtins.paged_memory import PagedMemory
 from baton._src.runtime.vm.builtins.paged_rows import Array, New, Row
 from baton._src.runtime.vm.builtins.rotary import Rotary
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.values.dtype import DataType
+from baton._src.values.aligned import aligned_empty
+from baton._src.values.tensor import NDArray
 
 CODE = "value-mismatch"
+_NO_TOKENS = np.zeros(0, "int32")
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all layers use for the new tokens of a batch."""
+
+    batch: list[New]
+    queries: Array
+    """Room for the rotated ones."""
+    slots: NDArray
+    waves: tuple[NDArray, NDArray]
+    every: tuple[NDArray, NDArray]
+    """Those of all tokens of the longest sequence, in a cache whose sequences slide."""
 
 
 class PagedCache:
-    """See the module. `rotary` None: positions are not embedded here."""
+    """See the module. `rotary` None: positions are not embedded here. `kernels`: what computes tensors of `dtype`."""
 
     def __init__(
         self, limits: Sequence[int], layers: Sequence[int], heads: tuple[int, int], size: int, rotary: Rotary | None,
-        dtype: str,
+        dtype: str, kernels: Arithmetic | None = None,
     ) -> None:  # fmt: skip
-        self.max_rows, tokens, self.max_new, self.page_size, slides = limits
+        self.max_rows, tokens, self.max_new, page_size, slides = limits
         self.slides = bool(slides)
-        self.layers, self.heads, self.rotary = range(layers[0], layers[-1]), heads, rotary
-        self.pages = Pages(-(-tokens // self.page_size) + 1)
-        shape = (len(self.layers), 2, self.pages.count, self.page_size, heads[1], size)
-        self.memory = np.zeros(shape, DataType(dtype).numpy)
+        self.layers, self.heads, self.size, self.rotary = range(layers[0], layers[-1]), heads, size, rotary
+        pages, spare = -(-tokens // page_size) + 1, self.max_new if slides else 0
+        self.memory = PagedMemory(len(self.layers), pages, page_size, heads[1], size, dtype, spare)
+        self.pages = self.memory.pages
         self.rows: dict[int, Row] = {}
         self.batch: list[New] = []
+        self._in_numpy, self._kernels = in_numpy(rotary), kernels
+        self._known: _Shared | None = None
+        content = self.memory.content
+        self._rotated = NDArray(aligned_empty(content.shape[2:], content.dtype)) if slides and rotary else None
 
     def row(self, number: int) -> Row:
         """A sequence by its number. Error `value-mismatch`: there is none."""
@@ -58,14 +77,12 @@ class PagedCache:
             raise fail(CODE, f"the cache holds {self.max_rows} sequences at most")
         self.rows[number] = row
         self.pages.share(row.pages)
+        row.put(0, self.memory.in_order(row, 0, row.length))
 
     def shorten(self, row: Row, length: int) -> None:
         """Drop the tokens from `length` on. New tokens that were announced for the sequence are no more."""
         self.batch = [new for new in self.batch if new.row is not row]
-        needed = -(-length // self.page_size)
-        self.pages.release(row.pages[needed:])
-        del row.pages[needed:]
-        row.length = length
+        self.memory.shorten(row, length)
 
     def slide(self, number: int, window: int, sink: int) -> None:
         """From now on keep the first `sink` tokens of a sequence and the last ones, `window` in all. What was forked is
@@ -95,19 +112,54 @@ class PagedCache:
             raise fail(CODE, message, help="prefill in pieces, or create the cache with a larger prefill_chunk_size")
         trees = self._trees(numbers, counts, parents)
         lengths = [row.length_after(count) for row, count in zip(rows, counts, strict=True)]
-        borders = [(row, -(-length // self.page_size)) for row, length in zip(rows, lengths, strict=True)]
-        needed = sum(max(last - len(row.pages), 0) for row, last in borders) + self._copies(rows)
+        needed = self.memory.needed(rows, lengths)
         if needed > self.pages.available:
             message = f"{needed} more pages are needed, the cache has {self.pages.available} left"
             raise fail(CODE, message, help="remove sequences, or create the cache with a larger max_total_seq_len")
-        for row, last in borders:
-            if self._writes_shared(row):
-                self._own_last_page(row)
-            row.pages += self.pages.take(max(last - len(row.pages), 0))
-        self.batch = [New(row, row.length, *new, row.window) for row, new in zip(rows, zip(counts, trees), strict=True)]
-        for new in self.batch:
-            new.row.length = new.row.length_after(new.count)
-            new.row.tree = new.tree
+        for row, length in zip(rows, lengths):
+            self.memory.extend(row, length)
+        self.batch, aside = [], 0
+        for row, count, tree in zip(rows, counts, trees, strict=True):
+            self.batch.append(self._placed(row, count, tree, aside))
+            aside += count
+
+    def _placed(self, row: Row, count: int, tree: tuple[int, ...], aside: int) -> New:
+        """Choose the slots of new tokens. If not all tokens stay, new ones are stored aside until they have been
+        attended to: they take the slots of others, which are needed until then.
+        """
+        start, length = row.length, row.length_after(count)
+        if start + count <= length:
+            row.put(start, self.memory.unused(row, length, row.slots))
+            row.length, row.tree = length, tree
+            return New(row, start, count, tree, row.table, _NO_TOKENS, _NO_TOKENS)
+        table = np.concatenate([row.slots, self.memory.spare[aside : aside + count]])
+        kept = np.r_[: row.sink, start + count - (length - row.sink) : start + count]
+        old, stays = row.table[kept[kept < start]], kept[kept >= start] - start
+        places = self.memory.unused(row, length, old)
+        row.put(0, np.concatenate([old, places]))
+        row.length = length
+        return New(row, start, count, tree, table, stays, places)
+
+    def _shared(self) -> _Shared:
+        """What all layers use for the new tokens."""
+        if self._known is None or self._known.batch != self.batch:
+            tokens = sum(new.count for new in self.batch)
+            queries = aligned_empty((tokens, self.heads[0], self.size), self.memory.content.dtype)
+            slots = NDArray(np.concatenate([new.slots for new in self.batch]))
+            waves = self._turned(np.concatenate([new.positions for new in self.batch]))
+            every = waves
+            if self.slides and self.rotary is not None:
+                every = self._turned(np.arange(max(new.total for new in self.batch)))
+            self._known = _Shared(list(self.batch), queries, slots, waves, every)
+        return self._known
+
+    def _turned(self, positions: Array) -> tuple[NDArray, NDArray]:
+        """Cosines and sines for these positions."""
+        if self.rotary is None:
+            nothing = NDArray(np.zeros((len(positions), 1), "float32"))
+            return nothing, nothing
+        cos, sin = self.rotary.waves(positions)
+        return NDArray(cos), NDArray(sin)
 
     def _trees(
         self, numbers: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None
@@ -156,83 +208,52 @@ class PagedCache:
         """Move what leads to the leaf to the front of the tree, and forget the others."""
         before, kept = row.length - len(row.tree), token_trees.path(row.tree, leaf)
         old, new = before + np.array(kept, int), np.arange(before, before + len(kept))
-        table = np.array(row.pages, int)
-        moved = self.memory[:, :, table[old // self.page_size], old % self.page_size]
-        self.memory[:, :, table[new // self.page_size], new % self.page_size] = moved
+        self.memory.move(row.table[old], row.table[new])
         self.shorten(row, before + len(kept))
         row.tree = ()
 
-    def _writes_shared(self, row: Row) -> bool:
-        """Whether new tokens are written to a page that another sequence uses, too."""
-        return row.length % self.page_size != 0 and self.pages.users(row.pages[-1]) > 1
-
-    def _copies(self, rows: Sequence[Row]) -> int:
-        """How many pages are copied before these sequences go on: the last of a page's users keeps it."""
-        writers = Counter(row.pages[-1] for row in rows if self._writes_shared(row))
-        return sum(min(count, self.pages.users(page) - 1) for page, count in writers.items())
-
-    def _own_last_page(self, row: Row) -> None:
-        """Copy the page that new tokens go into."""
-        shared, (own,) = row.pages[-1], self.pages.take(1)
-        self.memory[:, :, own] = self.memory[:, :, shared]
-        self.pages.release([shared])
-        row.pages[-1] = own
-
-    def attend(self, layer: int, factor: float, qkv: Array) -> Array:
-        """Append the keys and values of `qkv` (tokens, heads, size: queries, keys, values) and attend.
+    def attend(self, layer: int, factor: float, fused: NDArray, out: NDArray) -> None:
+        """Append the keys and values of `fused` (tokens, heads, size: queries, keys, values) and attend: `out` (tokens,
+        heads, size) is written.
 
         Errors: the cache has no such layer, or other tokens were announced.
         """
         if layer not in self.layers:
             raise fail(CODE, f"the cache has layers {self.layers.start} to {self.layers.stop - 1}, not {layer}")
-        if not self.batch or len(qkv) != sum(new.count for new in self.batch):
-            message = f"{len(qkv)} tokens are given, {sum(new.count for new in self.batch)} were announced"
+        if not self.batch or len(fused) != sum(new.count for new in self.batch):
+            message = f"{len(fused)} tokens are given, {sum(new.count for new in self.batch)} were announced"
             raise fail(CODE, message, help="vm.builtin.kv_state_begin_forward")
-        queries, shared = self.heads
-        q, k, v = np.split(qkv, (queries, queries + shared), axis=1)
-        positions = np.concatenate([new.positions for new in self.batch])
-        q, k = self._embedded(q, positions), k if self.slides else self._embedded(k, positions)
-        out, place = np.empty_like(q), 0
+        kernels, shared = self._kernels, self._shared()
+        fits = kernels is not None and fused.data.dtype == self.memory.content.dtype
+        made = kernels if fits and kernels is not None else self._in_numpy
+        keys, values = self.memory.layers[self.layers.index(layer)]
+        queries = shared.queries if fits else np.empty_like(shared.queries, fused.data.dtype)
+        rotates_keys = int(not self.slides)
+        made.append(fused, *shared.waves, shared.slots, rotates_keys, NDArray(queries), keys, values)
+        scale, place = factor / math.sqrt(self.size), 0
         for new in self.batch:
             part = slice(place, place + new.count)
-            keys, values = (self._appended(self.layers.index(layer), i, new, x[part]) for i, x in enumerate((k, v)))
-            if self.slides:
-                keys = self._embedded(keys, np.arange(len(keys)))
-            out[part] = attention(q[part], keys, values, factor, new.seen)
             place += new.count
-        return out
+            self._attend(made, new, queries[part], keys, values, scale, out.data[part])
+            if len(new.stays):
+                kept, cos, sin = (NDArray(x.data[part][new.stays]) for x in (fused, *shared.waves))
+                unread, places = NDArray(np.empty_like(queries[: len(new.stays)])), NDArray(new.places)
+                made.append(kept, cos, sin, places, rotates_keys, unread, keys, values)
 
-    def _embedded(self, x: Array, positions: Array) -> Array:
-        return x if self.rotary is None else self.rotary.rotated(x, positions)
+    def _attend(
+        self, made: Arithmetic, new: New, queries: Array, keys: NDArray, values: NDArray, scale: float, out: Array
+    ) -> None:
+        """One sequence's new tokens."""
+        if new.tree:
+            slots = new.table[: new.total]
+            out[...] = attention(queries, keys.data, values.data, slots, scale, new.seen)
+            return
+        table = NDArray(new.table)
+        if self._rotated is not None:
+            made.rotate(keys, *self._shared().every, table, new.total, self._rotated)
+            keys = self._rotated
+        made.attend(NDArray(queries), keys, values, table, new.total, scale, NDArray(out))
 
-    def _appended(self, layer: int, which: int, new: New, given: Array) -> Array:
-        """Write keys (0) or values (1) of new tokens. Returns those of all tokens that these may attend to."""
-        if not new.window:
-            self._write(layer, which, new.row, new.places, given)
-            return self.stored(layer, which, new.row)
-        every = np.concatenate([self.stored(layer, which, new.row, new.start), given.astype(self.memory.dtype)])
-        kept = every[new.kept]
-        self._write(layer, which, new.row, np.arange(len(kept)), kept)
-        return every
-
-    def _write(self, layer: int, which: int, row: Row, places: Array, given: Array) -> None:
-        table = np.array(row.pages)
-        self.memory[layer, which, table[places // self.page_size], places % self.page_size] = given
-
-    def stored(self, layer: int, which: int, row: Row, length: int | None = None) -> Array:
-        """The keys (0) or values (1) of a sequence, or of its first `length` tokens: (tokens, heads, size)."""
-        found: Array = self.memory[layer, which, np.array(row.pages, dtype=int)]
-        tokens: Array = found.reshape(-1, *found.shape[2:])
-        return tokens[: row.length if length is None else length]
-
-
-def attention(q: Array, k: Array, v: Array, factor: float, seen: Array) -> Array:
-    """Attention of queries to the keys each of them has `seen`: (tokens, heads, size); keys serve groups of heads."""
-    (count, heads, size), (_, shared, _) = q.shape, k.shape
-    grouped = q.astype(np.float32).reshape(count, shared, heads // shared, size).transpose(1, 2, 0, 3)
-    keys, values = (x.astype(np.float32).transpose(1, 2, 0)[:, None] for x in (k, v))
-    products = grouped @ keys * np.float32(factor / math.sqrt(size))
-    scores = np.where(seen, products, np.float32(-np.inf))
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    weighed: Array = powers / powers.sum(-1, keepdims=True) @ values.swapaxes(-1, -2)
-    return weighed.transpose(2, 0, 1, 3).reshape(count, heads, size).astype(q.dtype)
+    def stored(self, layer: int, which: int, row: Row) -> Array:
+        """The keys (0) or values (1) of a sequence: (tokens, heads, size)."""
+        return self.memory.stored(layer, which, row.slots)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.value_errors import describe, mismatch
+from baton._src.runtime.vm.builtins.paged_arithmetic import Arithmetic
 from baton._src.runtime.vm.builtins.paged_cache import CODE, PagedCache
 from baton._src.runtime.vm.builtins.paged_rows import Row
 from baton._src.runtime.vm.builtins.rotary import Rotary
@@ -18,15 +19,18 @@ from baton._src.values.tensor import NDArray, array
 
 def create(
     limits: Any, layers: Any, heads: int, shared: int, size: int, rope_mode: int, rope_scale: float, rope_theta: float,
-    rope_scaling: str, factors: Any, rotary_dim: int, dtype: str,
+    rope_scaling: str, factors: Any, rotary_dim: int, dtype: str, *kernels: Any,
 ) -> PagedCache:  # fmt: skip
-    """A cache. `limits`: sequences, tokens, new tokens at once, tokens of a page, whether windows slide."""
+    """A cache. `limits`: sequences, tokens, new tokens at once, tokens of a page, whether windows slide. `kernels`: the
+    functions of its `Arithmetic`, or none.
+    """
     given = np.asarray(factors.numpy(), "float64") if isinstance(factors, NDArray) else None
     rotary = Rotary(int(rotary_dim), float(rope_theta), float(rope_scale), json.loads(str(rope_scaling)), given)
     if rope_mode:
         rotary.frequencies()  # an unknown kind of scaling is an error now, not at the first token
     sizes, range_ = [int(n) for n in limits], [int(n) for n in layers]
-    return PagedCache(sizes, range_, (int(heads), int(shared)), int(size), rotary if rope_mode else None, str(dtype))
+    both, used = (int(heads), int(shared)), rotary if rope_mode else None
+    return PagedCache(sizes, range_, both, int(size), used, str(dtype), Arithmetic(*kernels) if kernels else None)
 
 
 def clear(cache: Any) -> None:
@@ -58,7 +62,7 @@ def fork_sequence(cache: Any, parent: int, child: int, position: int = -1) -> No
         raise fail(CODE, f"sequence {parent} has {row.length} tokens, it cannot be forked at {length}")
     if row.window:
         raise fail(CODE, f"sequence {parent} cannot be forked: it has a sliding window", help="fork it before")
-    found.add(int(child), Row(row.pages[: -(-length // found.page_size)], length, forked=length))
+    found.add(int(child), Row(row.pages[: -(-length // found.memory.page_size)], length, forked=length))
     row.forked = max(row.forked, length)
 
 
@@ -97,11 +101,13 @@ def enable_sliding_window(cache: Any, number: int, window: int, sink: int) -> No
 def attention_with_fused_qkv(cache: Any, layer: int, factor: float, qkv: NDArray, out: NDArray) -> None:
     """Append and attend; `out` (tokens, heads, size) is written."""
     found = _cache("attention_kv_cache_attention_with_fused_qkv", cache)
-    given = qkv.numpy()
-    wanted = (sum(found.heads) + found.heads[1], found.memory.shape[-1])
-    if given.shape[1:] != wanted:
+    wanted = (sum(found.heads) + found.heads[1], found.size)
+    if qkv.shape[1:] != wanted:
         raise mismatch("attention_with_fused_qkv", f"tokens of {wanted}", describe(qkv))
-    out.copyfrom(found.attend(int(layer), float(factor), given))
+    result = (len(qkv), found.heads[0], found.size)
+    if out.shape != result:
+        raise mismatch("attention_with_fused_qkv", f"room for tokens of {result}", describe(out))
+    found.attend(int(layer), float(factor), qkv, out)
 
 
 def query_positions(cache: Any) -> NDArray:
@@ -117,7 +123,7 @@ def debug_get_kv(cache: Any, number: int, start: int, end: int, keys: NDArray, v
     if not 0 <= int(start) <= int(end) <= row.length:
         raise fail(CODE, f"sequence {number} has {row.length} tokens, not {start} to {end}")
     for which, out in enumerate((keys, values)):
-        layers = [found.stored(layer, which, row)[int(start) : int(end)] for layer in range(len(found.memory))]
+        layers = [found.stored(layer, which, row)[int(start) : int(end)] for layer in range(len(found.layers))]
         out.copyfrom(np.stack(layers))
 
 

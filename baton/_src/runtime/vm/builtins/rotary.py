@@ -61,18 +61,21 @@ class Rotary:
         ratio = float(self.scaling["max_position_embeddings"]) / original
         return math.sqrt(1 + math.log(ratio) / math.log(original)) if ratio > 1 else 1.0
 
-    def rotated(self, x: Array, positions: Array) -> Array:
-        """`x` (positions, heads, size) with every head rotated as its position says."""
+    def waves(self, positions: Array) -> tuple[Array, Array]:
+        """Cosine and sine of each pair at each position: float32 (positions, pairs)."""
         frequencies, factor = self.frequencies()
-        angles = (positions * self.scale)[:, None, None] * frequencies
-        cos, sin = (np.cos(angles) * factor).astype(x.dtype), (np.sin(angles) * factor).astype(x.dtype)
-        out = x.copy()
+        angles = (positions * self.scale)[:, None] * frequencies
+        return (np.cos(angles) * factor).astype("float32"), (np.sin(angles) * factor).astype("float32")
+
+    def rotated(self, x: Array, cos: Array, sin: Array) -> Array:
+        """`x` (positions, heads, size) with every head rotated as the waves of its position say."""
+        out, c, s = x.copy(), cos[:, None], sin[:, None]
         half = self.dim // 2
         first, second = (
             (slice(0, self.dim, 2), slice(1, self.dim, 2))
             if self.kind == "gptj"
             else (slice(0, half), slice(half, self.dim))
         )
-        out[..., first] = x[..., first] * cos - x[..., second] * sin
-        out[..., second] = x[..., second] * cos + x[..., first] * sin
+        out[..., first] = x[..., first] * c - x[..., second] * s
+        out[..., second] = x[..., second] * c + x[..., first] * s
         return out
