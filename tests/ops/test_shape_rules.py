@@ -310,3 +310,9 @@ def test_layouts_by_maps_keep_a_rank_that_is_known() -> None:
     assert infer("layout_transform", TensorInfo(None, F32, 4), **turned).ndim == 4
     assert infer("layout_transform", TensorInfo(None, F32), **turned).ndim == -1
     rejects("takes 2 indices, got 3", "layout_transform", TensorInfo(None, F32, 3), index_map=blocked)
+
+
+def test_a_shape_holds_no_fractions() -> None:
+    """Guards: a tuple of host scalars as a target, one of them a float."""
+    target = TupleInfo((PrimInfo(DataType("int64"), 2), PrimInfo(F32, 2.5)))
+    rejects("argument 1 must be a shape", "broadcast_to", t(1), target)

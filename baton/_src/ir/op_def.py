@@ -179,12 +179,15 @@ Compute = Callable[[Any, A, Any], Any]
 `tensors`, tuples of dims for `shape`, scalars for `prim`), `out` is what `infer` said, dims and dtype known."""
 Reference = Callable[[Any, A], Any]
 """`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
-Decompose = Callable[[CallMaker, Sequence[GraphExpr], A, Any], GraphExpr | None]
+Exprs = Sequence[GraphExpr]
+"""The operands of a call, in order."""
+Gradients = Sequence[GraphExpr | None]
+"""A gradient for each operand of a call; None: it has none."""
+Decompose = Callable[[CallMaker, Exprs, A, Any], GraphExpr | None]
 """`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators, which keep names and
 spans; None: as it is. `out` is what `infer` said."""
-Gradient = Callable[[CallMaker, Sequence[GraphExpr], A, GraphExpr, GraphExpr], Sequence[GraphExpr | None]]
-"""`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`: `out` is the call's result,
-`grad` the gradient for it; None: an argument has none."""
+Gradient = Callable[[CallMaker, Exprs, A, GraphExpr, GraphExpr], Gradients]
+"""`gradient(builder, args, attrs, out, grad)`: `out` is the call's result, `grad` the gradient for it."""
 
 
 @dataclass(frozen=True, slots=True)

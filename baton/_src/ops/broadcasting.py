@@ -7,8 +7,9 @@ Source: facts relax-ops-passes-vm §1 (shared shape rules), relay-language §1 (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.global_info import VDevice
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops.dims import DimMath, is_any, show_shape
@@ -18,7 +19,7 @@ from baton._src.values.dtype import VOID, DataType
 Shape = tuple[Dim, ...]
 
 
-def operand(call: OpCall[Any], index: int) -> TensorInfo:
+def operand(call: OpCall[Attrs], index: int) -> TensorInfo:
     """Argument `index` of an elementwise operator: a tensor, or a host scalar, which counts as a tensor of shape ()."""
     found: Info = call.args[index]
     if isinstance(found, PrimInfo):
@@ -26,7 +27,7 @@ def operand(call: OpCall[Any], index: int) -> TensorInfo:
     return call.tensor(index)
 
 
-def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:
+def same_dtype(call: OpCall[Attrs], operands: Sequence[TensorInfo]) -> DataType:
     """The one dtype of all operands; unknown if one is unknown and none contradict; an error if two differ."""
     known = [x.dtype for x in operands if not x.dtype.is_void]
     for other in known[1:]:
@@ -39,9 +40,9 @@ def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:
     return known[0] if len(known) == len(operands) and known else VOID
 
 
-def same_vdevice(call: OpCall[Any], operands: Sequence[TensorInfo]) -> Any:
+def same_vdevice(call: OpCall[Attrs], operands: Sequence[TensorInfo]) -> VDevice | None:
     """The device of all operands that name one; an error if two differ."""
-    found: Any = None
+    found: VDevice | None = None
     for x in operands:
         if x.vdevice is None:
             continue
@@ -51,7 +52,7 @@ def same_vdevice(call: OpCall[Any], operands: Sequence[TensorInfo]) -> Any:
     return found
 
 
-def broadcast_shapes(call: OpCall[Any], a: Shape, b: Shape) -> Shape | None:
+def broadcast_shapes(call: OpCall[Attrs], a: Shape, b: Shape) -> Shape | None:
     """The common shape; None if undecided; an error if two dims contradict each other."""
     math = DimMath(call.prover)
     if len(a) < len(b):
@@ -90,7 +91,7 @@ def _broadcast_dim(math: DimMath, a: Dim, b: Dim) -> Dim | None:
     return False if isinstance(a, int) and isinstance(b, int) else None
 
 
-def broadcast(call: OpCall[Any], operands: Sequence[TensorInfo], dtype: DataType) -> TensorInfo:
+def broadcast(call: OpCall[Attrs], operands: Sequence[TensorInfo], dtype: DataType) -> TensorInfo:
     """What is known of an elementwise result with elements of `dtype`."""
     device = same_vdevice(call, operands)
     variables = {id(x.shape_var): x.shape_var for x in operands}
@@ -109,7 +110,7 @@ def broadcast(call: OpCall[Any], operands: Sequence[TensorInfo], dtype: DataType
     return TensorInfo(shape, dtype, rank, device)
 
 
-def infer_broadcast(call: OpCall[Any]) -> Info:
+def infer_broadcast(call: OpCall[Attrs]) -> Info:
     """The rule of arithmetic: operands of one dtype, the result has it too; two host scalars give a host scalar."""
     if all(isinstance(a, PrimInfo) for a in call.args):
         operands = [operand(call, i) for i in range(len(call.args))]
@@ -118,7 +119,7 @@ def infer_broadcast(call: OpCall[Any]) -> Info:
     return broadcast(call, operands, same_dtype(call, operands))
 
 
-def infer_comparison(call: OpCall[Any]) -> Info:
+def infer_comparison(call: OpCall[Attrs]) -> Info:
     """As arithmetic, with a bool result."""
     found = infer_broadcast(call)
     bool_ = DataType("bool")

@@ -18,10 +18,11 @@ from functools import partial
 from typing import Any
 
 from baton._src.ir.node import set_note
-from baton._src.ir.op_def import OpDef
+from baton._src.ir.op_def import Definition
 from baton._src.ops.call_maker import Maker, operands_of
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.composites import RELAX_COMPOSITES, RELAY_COMPOSITES
+from baton._src.ops.op_builder import OpBuilder
 from baton._src.ops.relax_surface import RELAX_SURFACES
 from baton._src.ops.relay_surface import RELAY_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
@@ -75,7 +76,7 @@ class Namespace(OpenToText):
         return found
 
 
-def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
+def signature(definition: Definition, language: str) -> inspect.Signature:
     """The signature of the derived builder."""
     parameters: list[inspect.Parameter] = []
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -97,7 +98,7 @@ def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
     return derived if surface is None else surface.applied(derived)
 
 
-def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Callable[..., Any]:
+def derive(definition: Definition, language: str, catalogue: Catalogue) -> Callable[..., Any]:
     """The builder of one operator in one language."""
     make = Maker(language, definition, catalogue)
     custom = definition.relay_builder if language == "relay" else definition.relax_builder
@@ -109,7 +110,7 @@ def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Calla
     return found
 
 
-def _custom(custom: Callable[..., Any], make: Any) -> Callable[..., Any]:
+def _custom(custom: Callable[..., Any], make: OpBuilder) -> Callable[..., Any]:
     def builder(*args: Any, **kwargs: Any) -> Any:
         return located(custom(make, *args, **kwargs))
 
@@ -118,7 +119,7 @@ def _custom(custom: Callable[..., Any], make: Any) -> Callable[..., Any]:
     return builder
 
 
-def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
+def _derived(definition: Definition, make: Maker) -> Callable[..., Any]:
     shape = signature(definition, make.language)
     operands = [(i.named(make.language), i.default) for i in operands_of(definition, make.language)]
     positional = [p.name for p in shape.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
@@ -164,7 +165,7 @@ def located(made: Any) -> Any:
     return made
 
 
-def documentation(definition: OpDef[Any], language: str) -> str:
+def documentation(definition: Definition, language: str) -> str:
     """The docstring of a builder: what the operator does, its operands and attributes."""
     lines = [definition.doc, ""]
     operands = operands_of(definition, language)
@@ -178,7 +179,7 @@ def documentation(definition: OpDef[Any], language: str) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _public_name(definition: OpDef[Any], language: str) -> str:
+def _public_name(definition: Definition, language: str) -> str:
     if language == "relay" and definition.relay_op is not None:
         return definition.relay_op.name
     return definition.name

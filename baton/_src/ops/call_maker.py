@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Input, OpDef
+from baton._src.ir.op_def import Definition, Input
 from baton._src.ops.arguments import (
     attribute,
     relax_argument,
@@ -39,7 +39,7 @@ class Maker:
 
     __slots__ = ("catalogue", "definition", "language")
 
-    def __init__(self, language: str, definition: OpDef[Any], catalogue: Catalogue) -> None:
+    def __init__(self, language: str, definition: Definition, catalogue: Catalogue) -> None:
         self.language = language
         self.definition = definition
         self.catalogue = catalogue
@@ -88,7 +88,7 @@ class Maker:
         """The last two of `ndim` axes exchanged."""
         return self.op("permute_dims", x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
 
-    def call(self, definition: OpDef[Any], args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    def call(self, definition: Definition, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The call itself, operands and attributes converted."""
         inputs = operands_of(definition, self.language)
         found = list(args)
@@ -112,12 +112,12 @@ class Maker:
         return relax_argument(value, operand, beside)
 
 
-def operands_of(definition: OpDef[Any], language: str) -> tuple[Input, ...]:
+def operands_of(definition: Definition, language: str) -> tuple[Input, ...]:
     """The inputs that a language passes as arguments."""
     return tuple(i for i in definition.inputs if language in i.languages)
 
 
-def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
+def make_attrs(definition: Definition, values: Mapping[str, Any]) -> Any:
     """The attribute record of a call; None for an operator without attributes."""
     if not definition.attrs.names:
         if values:
@@ -141,7 +141,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
         raise fail("op-attribute", message, help=f"they are: {shown}", kind=kind) from error
 
 
-def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
+def _check_kinds(definition: Definition, given: Mapping[str, Any]) -> None:
     """Check that attributes declared as numbers, truth values or strings are such; symbolic sizes are refused."""
     for field in dataclasses.fields(definition.attrs):
         declared = definition.attrs.kinds[field.name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import SupportsInt
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from baton._src.ops.layout_names import AxisOrder
 from baton._src.values.tensor import AnyArray
 
 
-def image_of(images: AnyArray, number: Any) -> AnyArray:
+def image_of(images: AnyArray, number: SupportsInt) -> AnyArray:
     """One of a batch. Raises `IndexError` for a number that is none, as kernels do: none counts from the end."""
     if not 0 <= int(number) < len(images):
         raise IndexError(f"image {number} of {len(images)}")

@@ -9,10 +9,9 @@ CATALOGUE.relay("nn.conv2d")   the Op that Relay calls name
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from baton._src.ir.expr import Op
-from baton._src.ir.op_def import OpDef
+from baton._src.ir.op_def import Definition
 from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.casts import CASTS
@@ -134,9 +133,9 @@ from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.suggestions import did_you_mean_words
 
-ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
-REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP, EXTREMES)
-LINALG: tuple[OpDef[Any], ...] = (
+ELEMENTWISE: tuple[Definition, ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
+REDUCE: tuple[Definition, ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP, EXTREMES)
+LINALG: tuple[Definition, ...] = (
     MATMUL,
     DENSE,
     BLOCK_QUANTISED_DENSE,
@@ -151,7 +150,7 @@ LINALG: tuple[OpDef[Any], ...] = (
     *FOURIER,
     FOURIER_TRANSFORM,
 )
-SHAPE: tuple[OpDef[Any], ...] = (
+SHAPE: tuple[Definition, ...] = (
     *RESHAPES,
     *RESHAPE_RELATIVES,
     *MOVED,
@@ -166,8 +165,8 @@ SHAPE: tuple[OpDef[Any], ...] = (
     FLIP,
     SLIDING_WINDOW,
 )
-SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
-INDEX: tuple[OpDef[Any], ...] = (
+SLICING: tuple[Definition, ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
+INDEX: tuple[Definition, ...] = (
     *TAKES,
     *GATHERS,
     *SCATTERS,
@@ -182,7 +181,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     UNRAVEL_INDEX,
     TAKE_BACKWARD,
 )
-SAMPLING: tuple[OpDef[Any], ...] = (
+SAMPLING: tuple[Definition, ...] = (
     AFFINE_GRID,
     GRID_SAMPLE,
     *CROPS,
@@ -194,7 +193,7 @@ SAMPLING: tuple[OpDef[Any], ...] = (
     DYNAMIC_TOPK,
     RELAX_DYNAMIC_TOPK,
 )
-QUANTISED: tuple[OpDef[Any], ...] = (
+QUANTISED: tuple[Definition, ...] = (
     REQUANTIZE,
     *QNN_ARITHMETIC,
     *QNN_PRODUCTS,
@@ -205,7 +204,7 @@ QUANTISED: tuple[OpDef[Any], ...] = (
     FIXED_POINT_MULTIPLY,
     FIXED_POINT_MULTIPLY_PER_AXIS,
 )
-NN: tuple[OpDef[Any], ...] = (
+NN: tuple[Definition, ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
     FAST_SOFTMAX,
@@ -248,8 +247,8 @@ NN: tuple[OpDef[Any], ...] = (
     SPARSE_CONV2D,
     FIFO_BUFFER,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *UPSAMPLINGS, *DYNAMIC_RESIZES, DILATION2D)
-VISION: tuple[OpDef[Any], ...] = (
+IMAGE: tuple[Definition, ...] = (*RESIZES, *UPSAMPLINGS, *DYNAMIC_RESIZES, DILATION2D)
+VISION: tuple[Definition, ...] = (
     *ANCHORS,
     ROI_ALIGN,
     ROI_POOL,
@@ -258,7 +257,7 @@ VISION: tuple[OpDef[Any], ...] = (
     PROPOSAL,
     YOLO_REORG,
 )
-OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
+OTHERS: tuple[Definition, ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 
 
 class Catalogue:
@@ -266,21 +265,21 @@ class Catalogue:
 
     __slots__ = ("_definitions", "_registered", "_relax", "_relay")
 
-    def __init__(self, definitions: Iterable[OpDef[Any]]) -> None:
-        self._definitions: dict[str, OpDef[Any]] = {}
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        self._definitions: dict[str, Definition] = {}
         self._relay: dict[str, Op] = {}
         self._relax: dict[str, Op] = {}
         self._registered: set[str] = set()
         for definition in definitions:
             self._add(definition)
 
-    def _add(self, definition: OpDef[Any]) -> None:
+    def _add(self, definition: Definition) -> None:
         self._definitions[definition.name] = definition
         self._relax[definition.relax_op.name] = definition.relax_op
         if definition.relay_op is not None:
             self._relay[definition.relay_op.name] = definition.relay_op
 
-    def get(self, name: str) -> OpDef[Any]:
+    def get(self, name: str) -> Definition:
         """The operator with this neutral name; `DiagnosticError` (`op-unknown`) if it does not exist."""
         found = self._definitions.get(name)
         if found is None:
@@ -309,7 +308,7 @@ class Catalogue:
         """The names of all of Relax's operators, prefix included."""
         return tuple(self._relax)
 
-    def register(self, definition: OpDef[Any]) -> None:
+    def register(self, definition: Definition) -> None:
         """Add a user's operator, or a new definition of one; `DiagnosticError` (`op-registered`) for a built-in one."""
         known = self._definitions.get(definition.name)
         if known is not None and definition.name not in self._registered:
@@ -322,11 +321,11 @@ class Catalogue:
         """Whether a user registered the operator of this name."""
         return name in self._registered
 
-    def with_op(self, definition: OpDef[Any]) -> Catalogue:
+    def with_op(self, definition: Definition) -> Catalogue:
         """This catalogue with one operator more (or replaced); this one stays as it is."""
         return Catalogue((*(d for d in self if d.name != definition.name), definition))
 
-    def __iter__(self) -> Iterator[OpDef[Any]]:
+    def __iter__(self) -> Iterator[Definition]:
         return iter(self._definitions.values())
 
     def __len__(self) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import SupportsIndex
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir import expr as tir
+from baton._src.values.dtype import DataType
 
 
 def is_any(dim: Dim) -> bool:
@@ -17,14 +18,14 @@ def is_any(dim: Dim) -> bool:
     return isinstance(dim, tir.AnyDim)
 
 
-def as_dim(value: Any) -> Dim:
+def as_dim(value: PrimExpr | SupportsIndex) -> Dim:
     """A literal as an int; other expressions as they are."""
     if isinstance(value, tir.IntImm):
         return value.value
     return value if isinstance(value, PrimExpr) else operator.index(value)
 
 
-def as_dims(values: Iterable[Any]) -> tuple[Dim, ...]:
+def as_dims(values: Iterable[PrimExpr | SupportsIndex]) -> tuple[Dim, ...]:
     """Each of them `as_dim`."""
     return tuple(as_dim(v) for v in values)
 
@@ -37,13 +38,13 @@ class DimMath:
     def __init__(self, prover: DimProver) -> None:
         self.prover = prover
 
-    def normal(self, value: Any) -> Dim:
+    def normal(self, value: PrimExpr | SupportsIndex) -> Dim:
         """Simplified, and an int if it is a number."""
         if isinstance(value, PrimExpr) and not isinstance(value, (tir.IntImm, tir.Var, tir.AnyDim)):
             value = self.prover.simplify(value)
         return as_dim(value)
 
-    def _on(self, operation: Callable[[Any, Any], Any], a: Dim, b: Dim) -> Dim:
+    def _on(self, operation: Callable[[Dim, Dim], Dim], a: Dim, b: Dim) -> Dim:
         if is_any(a) or is_any(b):
             return tir.AnyDim()
         return self.normal(operation(a, b))
@@ -121,26 +122,29 @@ class DimMath:
         return b if is_any(a) or (isinstance(b, int) and not isinstance(a, int)) else a
 
 
-def _minimum(a: Any, b: Any) -> Any:
+def _minimum(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     a, b = _matched(a, b)
     return tir.Min(a, b)
 
 
-def _maximum(a: Any, b: Any) -> Any:
+def _maximum(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     a, b = _matched(a, b)
     return tir.Max(a, b)
 
 
-def _matched(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    dtype = a.dtype if isinstance(a, PrimExpr) else b.dtype
-    if isinstance(a, PrimExpr) and isinstance(b, PrimExpr) and a.dtype != b.dtype:
-        wide = a.dtype if a.dtype.bits >= b.dtype.bits else b.dtype
-        return (a if a.dtype == wide else tir.Cast(wide, a)), (b if b.dtype == wide else tir.Cast(wide, b))
-    return tir.literal(a, dtype), tir.literal(b, dtype)
+def _matched(a: Dim, b: Dim) -> tuple[PrimExpr, PrimExpr]:
+    dtypes = [d.dtype for d in (a, b) if isinstance(d, PrimExpr)]
+    wide = max(dtypes, key=lambda dtype: dtype.bits)
+    return _widened(a, wide), _widened(b, wide)
+
+
+def _widened(dim: Dim, dtype: DataType) -> PrimExpr:
+    found = tir.literal(dim, dtype)
+    return found if found.dtype == dtype else tir.Cast(dtype, found)
 
 
 def show_shape(shape: tuple[Dim, ...] | None, ndim: int = -1) -> str:

@@ -10,7 +10,7 @@ Indices are int64 throughout. Sixteen-bit floats are computed in float32 and rou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
@@ -26,6 +26,29 @@ __all__ = ["DataType", "PrimExpr", "Tensor", "intrinsic", "tir"]
 
 Scalar = PrimExpr
 Indices = Sequence[PrimExpr]
+Operand = Tensor | PrimExpr
+"""An operand of an elementwise operator: a tensor, or a scalar of the host."""
+
+
+class Result(Protocol):
+    """What a kernel computes: a tensor whose dims and dtype are known (`TensorInfo` has them optional)."""
+
+    @property
+    def shape(self) -> tuple[Dim, ...]: ...
+
+    @property
+    def dtype(self) -> DataType: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+
+class Results(Protocol):
+    """What a kernel of several results computes."""
+
+    @property
+    def fields(self) -> tuple[Result, ...]: ...
+
 
 # ------------------------------------------------------------------------------------------------- scalars
 
@@ -35,13 +58,13 @@ def const(value: object, dtype: object) -> Scalar:
     return tir.literal(value, DataType(dtype))
 
 
-def divisor(dim: Any) -> Any:
+def divisor(dim: Dim) -> Scalar:
     """An extent to divide an index by: 1 for an axis without elements, of which nothing is computed."""
     number = dim.value if isinstance(dim, tir.IntImm) else dim
     return index(1 if isinstance(number, int) and number == 0 else dim)
 
 
-def index(value: Any) -> Scalar:
+def index(value: Dim) -> Scalar:
     """A dim or an index as an int64 expression."""
     if isinstance(value, PrimExpr):
         return cast(INT64, value)
@@ -75,8 +98,7 @@ def call(name: str, *operands: Scalar) -> Scalar:
     op = intrinsic(name)
     row = definition(op)
     dtype = BOOL if row is not None and row.result.name == "BOOL" else operands[0].dtype
-    found: Scalar = tir.Call(dtype, op, operands)
-    return found
+    return tir.Call(dtype, op, operands)
 
 
 def _function(name: str) -> Callable[[Scalar], Scalar]:
@@ -148,12 +170,12 @@ def highest(dtype: DataType) -> Scalar:
 
 def compute(
     shape: Sequence[Dim],
-    body: Callable[..., Any],
+    body: Callable[..., Scalar],
     name: str = "compute",
     tag: str = "",
     *,
     axes: str | Sequence[str] | None = None,
-    **attrs: Any,
+    **attrs: object,
 ) -> Tensor:
     """The tensor of `shape` whose elements are `body(*indices)`.
 
@@ -168,8 +190,7 @@ def compute(
 
 def reduce_axis(extent: Dim, name: str = "k") -> tir.IterVar:
     """An axis to reduce over, from 0 to `extent`."""
-    found: tir.IterVar = computation.reduce_axis((index(0), index(extent)), name)
-    return found
+    return computation.reduce_axis((index(0), index(extent)), name)
 
 
 def reduce_sum(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
@@ -220,25 +241,29 @@ def _stretched(dim: Dim, at: Scalar, wanted: Dim) -> Scalar:
     return select(tir.EQ(index(dim), index(1)), index(0), at)
 
 
-def is_one(dim: Any) -> bool:
+def is_one(dim: Dim) -> bool:
     """Whether a dim is the number 1."""
     return (isinstance(dim, tir.IntImm) and dim.value == 1) or (isinstance(dim, int) and dim == 1)
 
 
-def _is_same_number(a: Any, b: Any) -> bool:
+def _is_same_number(a: Dim, b: Dim) -> bool:
     left = a.value if isinstance(a, tir.IntImm) else a
     right = b.value if isinstance(b, tir.IntImm) else b
     return isinstance(left, int) and isinstance(right, int) and left == right
 
 
 def elementwise(
-    function: Callable[..., Scalar], operands: Sequence[Any], out: Any, name: str = "compute", axes: str | None = None
+    function: Callable[..., Scalar],
+    operands: Sequence[Operand],
+    out: Result,
+    name: str = "compute",
+    axes: str | None = None,
 ) -> Tensor:
     """`function` of the elements of `operands` (tensors, broadcast to `out`; host scalars), computed wide, rounded
     once.
     """
 
-    def body(*indices: Any) -> Scalar:
+    def body(*indices: Scalar) -> Scalar:
         elements = [
             wide(x(*broadcast_indices(x, indices, out.shape))) if isinstance(x, Tensor) else wide(x) for x in operands
         ]

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath
 from baton._src.support.dataclass import dataclass
@@ -72,34 +72,34 @@ class AxisOrder:
             shape.append(size or (extent if block == 1 else math.floor_divide(extent, block)))
         return tuple(shape)
 
-    def indices(self, at: Mapping[str, Any]) -> list[Any]:
+    def indices(self, at: Mapping[str, Place]) -> list[PrimExpr]:
         """Physical indices of canonical ones; a value may be a `Split`."""
         return [self._index(at[letter], place) for place, (letter, _) in enumerate(self.axes)]
 
-    def _index(self, value: Any, place: int) -> Any:
+    def _index(self, value: Place, place: int) -> PrimExpr:
         letter, size = self.axes[place]
         block = self.block(letter)
         if not self.is_blocked(letter):
-            return value.flat() if isinstance(value, Split) else value
+            return whole(value)
         if isinstance(value, Split) and value.block == block:
             found = value.inner if size else value.outer
         else:
-            flat = value.flat() if isinstance(value, Split) else value
+            flat = whole(value)
             found = flat % block if size else flat // block
         if not size or size == block:
             return found
         below = prod(s for a, s in self.axes[place + 1 :] if a == letter)
         return found // below if below * size == block else found // below % size if below > 1 else found % size
 
-    def split(self, indices: Sequence[Any]) -> dict[str, Any]:
+    def split(self, indices: Sequence[PrimExpr]) -> dict[str, Place]:
         """Canonical indices of physical ones; blocked axes come as `Split`s."""
-        found: dict[str, Any] = {}
+        found: dict[str, Place] = {}
         for (letter, size), value in zip(self.axes, indices):
             if not size:
-                found[letter] = Split(value, None, self.block(letter)) if self.is_blocked(letter) else value
+                found[letter] = value
         for (letter, size), value in zip(self.axes, indices):
             if size:
-                found[letter] = Split(found[letter].outer, value, size)
+                found[letter] = Split(whole(found[letter]), value, size)
         return found
 
 
@@ -107,12 +107,21 @@ class AxisOrder:
 class Split:
     """The index outer * block + inner."""
 
-    outer: Any
-    inner: Any
+    outer: PrimExpr
+    inner: PrimExpr
     block: int
 
-    def flat(self) -> Any:
+    def flat(self) -> PrimExpr:
         return self.outer * self.block + self.inner
+
+
+Place = PrimExpr | Split
+"""The index along a canonical axis."""
+
+
+def whole(place: Place) -> PrimExpr:
+    """It as one expression."""
+    return place.flat() if isinstance(place, Split) else place
 
 
 @lru_cache(maxsize=256)
@@ -141,4 +150,9 @@ def layout_over(name: str, letters: str, what: str, nested: bool = False) -> Axi
     found = parse_layout(name, nested)
     if sorted(a for a, size in found.axes if not size) != sorted(letters):
         raise fail("layout", f"{what} {name!r} must name the axes {', '.join(letters)}")
+    cut = next((a for a, size in found.axes if size and a in "DHW"), None)
+    if cut is not None:
+        raise fail(
+            "layout", f"{what} {name!r} cuts the axis {cut} into blocks", help="only N, C, O and I may have blocks"
+        )
     return found

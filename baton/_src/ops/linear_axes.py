@@ -7,15 +7,19 @@ multiplies by the same matrices the other way round. The extents of these axes h
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops.dims import as_dim
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
-def along(b: Any, value: Any, info: Any, axis: int, matrix: Any) -> Any:
+def along(b: CallMaker, value: GraphExpr, info: TensorStructInfo, axis: int, matrix: AnyArray) -> GraphExpr:
     """`value` with its `axis` (of n) multiplied by a matrix (n x m): that axis then has extent m."""
     last = info.ndim - 1
     order = tuple(last if i == axis else axis if i == last else i for i in range(info.ndim))
@@ -24,32 +28,33 @@ def along(b: Any, value: Any, info: Any, axis: int, matrix: Any) -> Any:
     return b.op("permute_dims", made, axes=order) if axis != last else made
 
 
-def transposed(b: Any, grad: Any, info: Any, matrices: Mapping[int, Any]) -> Any:
+def transposed(b: CallMaker, grad: GraphExpr, info: TensorStructInfo, matrices: Mapping[int, AnyArray]) -> GraphExpr:
     """The gradient towards data that was multiplied by `matrices` (after x before), by axis."""
     for axis, matrix in matrices.items():
         grad = along(b, grad, info, axis, matrix)
     return grad
 
 
-def known_extents(info: Any, what: str, axes: Iterable[int]) -> dict[int, int]:
+def known_extents(info: TensorStructInfo, what: str, axes: Iterable[int]) -> dict[int, int]:
     """The extents of some axes of a tensor, by axis; an `op-gradient` error if one is symbolic."""
     dims, axes = named_dims(info, what), tuple(axes)
     return dict(zip(axes, known_dims((dims[axis] for axis in axes), what)))
 
 
-def named_dims(info: Any, what: str) -> tuple[Any, ...]:
+def named_dims(info: TensorStructInfo, what: str) -> tuple[Dim, ...]:
     """The dims of a tensor, numbers or expressions; an `op-gradient` error if nothing says them."""
-    dims: tuple[Any, ...] | None = getattr(info.shape, "values", None)
+    dims: tuple[Dim, ...] | None = getattr(info.shape, "values", None)
     if dims is None:
         help = 'give the data a shape, of variables if need be: R.Tensor(("n", 4))'
         raise fail("op-gradient", f"the gradient of {what} needs to know the dims of its data", help=help)
     return dims
 
 
-def known_dims(dims: Iterable[Any], what: str) -> tuple[int, ...]:
+def known_dims(dims: Iterable[Dim], what: str) -> tuple[int, ...]:
     """The same for dims."""
-    found = [d.value if isinstance(d, IntImm) else d for d in dims]
-    if not all(isinstance(d, int) for d in found):
+    found = [as_dim(d) for d in dims]
+    known = tuple(d for d in found if isinstance(d, int))
+    if len(known) < len(found):
         help = "give the data a static shape"
         raise fail("op-gradient", f"the gradient of {what} is known for known extents only", help=help)
-    return tuple(int(d) for d in found)
+    return known

@@ -6,16 +6,16 @@ loops(shape, lambda *i: store(out, i, x[i]))        for every index: out[i] = x[
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, Var
 from baton._src.tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
 
 
-def loops(shape: Sequence[Any], body: Callable[..., Stmt], names: str = "i") -> Stmt:
+def loops(shape: Sequence[Dim], body: Callable[..., Stmt], names: str = "i") -> Stmt:
     """`body` for every index of `shape`, row-major; for no axes, once."""
     variables = [Var(f"{names}{n}", "int64") for n in range(len(shape))]
     found = body(*variables)
@@ -24,7 +24,7 @@ def loops(shape: Sequence[Any], body: Callable[..., Stmt], names: str = "i") -> 
     return found
 
 
-def loop(extent: Any, body: Callable[[Var], Stmt], name: str = "i") -> Stmt:
+def loop(extent: Dim, body: Callable[[Var], Stmt], name: str = "i") -> Stmt:
     """`body` for 0, 1, ... extent - 1."""
     variable = Var(name, "int64")
     return For(variable, k.index(0), k.index(extent), ForKind.SERIAL, body(variable))
@@ -47,7 +47,7 @@ def lets(values: Sequence[tuple[str, PrimExpr]], body: Callable[..., Stmt]) -> S
     return next_one(values, ())
 
 
-def local(name: str, shape: Sequence[Any], dtype: object, body: Callable[[Buffer], Stmt]) -> Stmt:
+def local(name: str, shape: Sequence[Dim], dtype: object, body: Callable[[Buffer], Stmt]) -> Stmt:
     """`body(b)` with memory of its own for the buffer `b`; a few elements at known places become registers."""
     buffer = decl_buffer([k.index(dim) for dim in shape], dtype, name, scope="local")
     return Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body(buffer))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.precision import accumulator
@@ -18,7 +17,7 @@ def summing_dtype(dtype: DataType) -> DataType:
     return DataType("int64") if dtype.is_int and dtype.bits < 64 else accumulator(dtype)
 
 
-def refuse_bools(call: OpCall[Any], x: TensorInfo) -> None:
+def refuse_bools(call: OpCall[Attrs], x: TensorInfo) -> None:
     """There is no mean of bools (`op-dtype`)."""
     if x.dtype.is_bool:
         call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "float32") first')

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.broadcasting import operand
@@ -12,14 +11,14 @@ from baton._src.ops.layout_names import AxisOrder
 from baton._src.values.dtype import DataType
 
 
-def check_scalar(call: OpCall[Any], position: int) -> None:
+def check_scalar(call: OpCall[Attrs], position: int) -> None:
     """An operand with axes where a scalar belongs is an error."""
     given = operand(call, position)
     if given.ndim > 0:
         call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(given.shape, given.ndim)}")
 
 
-def check_ranks(call: OpCall[Any], *ranks: int | None) -> None:
+def check_ranks(call: OpCall[Attrs], *ranks: int | None) -> None:
     """The first operands must have these ranks; None stands for any."""
     for position, rank in enumerate(ranks):
         if rank is not None and (given := call.tensor(position)).ndim not in (-1, rank):
@@ -27,7 +26,7 @@ def check_ranks(call: OpCall[Any], *ranks: int | None) -> None:
             call.fail(f"{name} must have rank {rank}, got {show_shape(given.shape, given.ndim)}")
 
 
-def check_layout_rank(call: OpCall[Any], position: int, order: AxisOrder, attribute: str) -> None:
+def check_layout_rank(call: OpCall[Attrs], position: int, order: AxisOrder, attribute: str) -> None:
     """An operand must have as many axes as its layout, which the attribute states."""
     given = call.tensor(position)
     if given.ndim not in (-1, order.rank):
@@ -38,7 +37,7 @@ def check_layout_rank(call: OpCall[Any], position: int, order: AxisOrder, attrib
         )
 
 
-def check_floats(call: OpCall[Any], *positions: int) -> None:
+def check_floats(call: OpCall[Attrs], *positions: int) -> None:
     """Operands of integers or bools where floats belong are an error."""
     for position in positions:
         given = operand(call, position)
@@ -49,7 +48,7 @@ def check_floats(call: OpCall[Any], *positions: int) -> None:
             )
 
 
-def check_integers(call: OpCall[Any], *positions: int) -> None:
+def check_integers(call: OpCall[Attrs], *positions: int) -> None:
     """Operands of floats or bools where integers belong are an error."""
     for position in positions:
         given = operand(call, position)
@@ -58,7 +57,7 @@ def check_integers(call: OpCall[Any], *positions: int) -> None:
             call.fail(f"{name} must hold integers, got {given.dtype}", code="op-dtype", help="astype first")
 
 
-def check_dtype(call: OpCall[Any], position: int, wanted: DataType) -> None:
+def check_dtype(call: OpCall[Attrs], position: int, wanted: DataType) -> None:
     """An operand of another dtype than the data's is an error."""
     given = call.tensor(position).dtype
     if not given.is_void and not wanted.is_void and given != wanted:
@@ -66,12 +65,12 @@ def check_dtype(call: OpCall[Any], position: int, wanted: DataType) -> None:
         call.fail(f"{name} must have the data's dtype {wanted}, got {given}", code="op-dtype")
 
 
-def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:
+def check_operand(call: OpCall[Attrs], position: int, wanted: Info) -> None:
     """An operand of another shape or dtype than `wanted`, as far as that is certain, is an error."""
     check_info(call, call.op.inputs[position].name, call.tensor(position), wanted)
 
 
-def check_info(call: OpCall[Any], name: str, given: Info, wanted: Info) -> None:
+def check_info(call: OpCall[Attrs], name: str, given: Info, wanted: Info) -> None:
     """The same of any tensor among the operands; `name` is what errors call it."""
     assert isinstance(given, TensorInfo)
     assert isinstance(wanted, TensorInfo)

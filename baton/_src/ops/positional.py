@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from baton._src.support.diagnostics import fail
 
 
-def by_name(op: str, names: Sequence[str], values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def by_name(
+    op: str, names: Sequence[str], values: Sequence[object], options: Mapping[str, object]
+) -> dict[str, object]:
     """`values` under their names, and `options`; `op-argument` if there are too many, or one is given twice."""
     if len(values) > len(names):
         message = f"{op} takes {len(names)} attributes after its operands, got {len(values)}: {values[len(names) :]!r}"

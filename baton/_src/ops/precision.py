@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
@@ -21,7 +21,7 @@ def wide(x: AnyArray) -> AnyArray:
     return x.astype(np.float32) if x.dtype.itemsize < 4 and DataType(x.dtype).is_narrow else x
 
 
-def computed_wide(function: Callable[..., Any], *operands: AnyArray) -> AnyArray:
+def computed_wide(function: Callable[..., npt.ArrayLike], *operands: AnyArray) -> AnyArray:
     """`function` of the operands in their computing dtype, rounded to the dtype of the first one."""
     with np.errstate(all="ignore"):
         found = np.asarray(function(*[wide(np.asarray(x)) for x in operands]))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 
 
-def flat_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+def flat_index(indices: Sequence[k.Scalar], shape: Sequence[Dim]) -> k.Scalar:
     """The position of an element in row-major order."""
-    found: Any = k.index(0)
+    found = k.index(0)
     for position, (i, d) in enumerate(zip(indices, shape)):
         found = i if position == 0 else found * k.index(d) + i
     return found
 
 
-def split_index(flat: Any, shape: Sequence[Any]) -> list[Any]:
+def split_index(flat: k.Scalar, shape: Sequence[Dim]) -> list[k.Scalar]:
     """The indices of the element at a row-major position."""
-    found: list[Any] = []
+    found: list[k.Scalar] = []
     outermost = next((n for n, dim in enumerate(shape) if not k.is_one(dim)), 0)
     for position in range(len(shape) - 1, -1, -1):
         extent = k.divisor(shape[position])
@@ -28,12 +28,12 @@ def split_index(flat: Any, shape: Sequence[Any]) -> list[Any]:
     return found
 
 
-def element_count(shape: Sequence[Any]) -> Any:
+def element_count(shape: Sequence[Dim]) -> k.Scalar:
     """How many elements a tensor of this shape has."""
     return reduce(lambda total, dim: total * k.index(dim), shape, k.index(1))
 
 
-def flattened(x: k.Tensor, count: Any = None) -> k.Tensor:
+def flattened(x: k.Tensor, count: Dim | None = None) -> k.Tensor:
     """All elements along one axis, of extent `count` if that is known better than as the product of the dims."""
     if x.ndim == 1:
         return x

@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import NO_ATTRS, Attrs
 from baton._src.support.dataclass import dataclass
@@ -30,7 +31,7 @@ class Arr:
     dtype: str = "float32"
     low: float = -2.0
     high: float = 2.0
-    values: Any = None
+    values: npt.ArrayLike | None = None
 
     def draw(self, rng: np.random.Generator, dims: Mapping[str, int]) -> AnyArray:
         """Some contents."""
@@ -54,11 +55,15 @@ class Shape:
     dims: tuple[SampleDim, ...]
 
 
+SampleArg = Arr | tuple[Arr, ...] | Shape | float | str | tuple[float | str, ...] | None
+"""An operand: a tensor, a tuple of them, a shape, a number or a dim's name (prim), or a tuple of these (prims)."""
+
+
 @dataclass(frozen=True)
 class Sample:
-    """One call: `args` holds an `Arr`, a tuple of them, a `Shape`, a number (prim) or a tuple of numbers (prims)."""
+    """One call."""
 
-    args: tuple[Any, ...]
+    args: tuple[SampleArg, ...]
     attrs: Attrs = NO_ATTRS
     dims: Mapping[str, int] = field(default_factory=lambda: DIMS)
     rtol: float = 1e-5
@@ -72,6 +77,6 @@ def concrete(dim: SampleDim, dims: Mapping[str, int]) -> int:
     return dims[dim] if isinstance(dim, str) else dim
 
 
-def each(*calls: Sequence[Any], attrs: Attrs = NO_ATTRS, **options: Any) -> tuple[Sample, ...]:
+def each(*calls: Sequence[SampleArg], attrs: Attrs = NO_ATTRS, **options: Any) -> tuple[Sample, ...]:
     """Samples that share their attributes."""
     return tuple(Sample(tuple(c), attrs, **options) for c in calls)

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.ir.op_def import OpDef
+from baton._src.ir.op_def import Definition
 from baton._src.ops.arguments import attribute
 from baton._src.ops.builders import RELAX, Namespace, derive
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
@@ -24,7 +24,7 @@ RELAY_ATTRS = "relay_attrs"
 """The argument that holds a call's attributes which only Relay spells out."""
 
 
-def relay_only(definition: OpDef[Any]) -> tuple[str, ...]:
+def relay_only(definition: Definition) -> tuple[str, ...]:
     """The attributes of an operator that Relax's builders do not have."""
     fields = dataclasses.fields(definition.attrs)
     return tuple(f.name for f in fields if "relax" not in f.metadata.get("languages", ("relax",)))
@@ -48,7 +48,7 @@ def _flat(names: Namespace, prefix: str = "") -> list[tuple[str, Any]]:
     ]
 
 
-def _with_relay_attrs(builder: Callable[..., Any], definition: OpDef[Any]) -> Callable[..., Any]:
+def _with_relay_attrs(builder: Callable[..., Any], definition: Definition) -> Callable[..., Any]:
     known = relay_only(definition)
     if not known:
         return builder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from baton._src.ir.types import Type
 from baton._src.relay import nodes as relay
 
 
@@ -38,9 +38,10 @@ class TupleWrapper:
         return self.size
 
     @property
-    def checked_type(self) -> Any:
+    def checked_type(self) -> Type:
         """The type of the tuple."""
-        return self.tuple_value.checked_type
+        found: Type = self.tuple_value.checked_type
+        return found
 
     def astext(self, show_meta_data: bool = True) -> str:
         """The tuple as Relay text."""

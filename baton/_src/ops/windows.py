@@ -8,11 +8,13 @@ level 2.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
@@ -22,12 +24,18 @@ from baton._src.te.tag import PAD_TAG, default_tag
 from baton._src.tir.block_annotations import WINDOWS
 from baton._src.values.tensor import AnyArray
 
+Numbers = SupportsIndex | Iterable[SupportsIndex]
+"""One number for all axes or sides, or several."""
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
+def _numbers(value: Numbers) -> tuple[int, ...]:
+    return (operator.index(value),) if isinstance(value, SupportsIndex) else tuple(operator.index(v) for v in value)
+
+
+def per_axis(value: Numbers, count: int, name: str) -> tuple[int, ...]:
     """A number for each of `count` spatial axes."""
-    found = (operator.index(value),) * count if isinstance(value, int) else tuple(operator.index(v) for v in value)
+    found = _numbers(value)
     if len(found) == 1:
         found *= count
     if len(found) != count:
@@ -35,7 +43,7 @@ def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
     return found
 
 
-def steps(value: Any, count: int, name: str) -> tuple[int, ...]:
+def steps(value: Numbers, count: int, name: str) -> tuple[int, ...]:
     """Windows, strides or dilation: a number above 0 for each of `count` spatial axes."""
     found = per_axis(value, count, name)
     if any(step < 1 for step in found):
@@ -43,9 +51,9 @@ def steps(value: Any, count: int, name: str) -> tuple[int, ...]:
     return found
 
 
-def both_sides(value: Any, count: int) -> tuple[int, ...]:
+def both_sides(value: Numbers, count: int) -> tuple[int, ...]:
     """Padding as all begins, then all ends."""
-    found = (operator.index(value),) if isinstance(value, int) else tuple(operator.index(v) for v in value)
+    found = _numbers(value)
     if len(found) == 1:
         return found * (2 * count)
     if len(found) == count:
@@ -74,14 +82,14 @@ def window_extent(
     return math.minimum(found, math.ceil_divide(math.add(extent, begin), stride))
 
 
-def windows(shape: Sequence[Dim], order: AxisOrder, letters: str) -> dict[str, list[Any]]:
+def windows(shape: Sequence[Dim], order: AxisOrder, letters: str) -> dict[str, list[PrimExpr]]:
     """The attribute of a computation of `shape`, if any of its spatial axes is of open size."""
     found = [shape[order.position(letter)] for letter in letters]
     counted = [dim for dim in found if not isinstance(dim, int)]
     return {WINDOWS: counted} if counted else {}
 
 
-def np_padded(x: AnyArray, widths: Sequence[tuple[int, int]], fill: Any = 0) -> AnyArray:
+def np_padded(x: AnyArray, widths: Sequence[tuple[int, int]], fill: npt.ArrayLike = 0) -> AnyArray:
     """`numpy.pad` by (before, after) for every axis; negative widths crop."""
     bordered = np.pad(x, [(max(b, 0), max(e, 0)) for b, e in widths], constant_values=fill)
     return bordered[tuple(slice(max(-b, 0), d - max(-e, 0)) for d, (b, e) in zip(bordered.shape, widths))]
@@ -93,7 +101,7 @@ def padded(
     letters: str,
     begins: Sequence[int],
     ends: Sequence[int],
-    fill: Any,
+    fill: k.Scalar | float,
     name: str = "pad_temp",
     axes: str | None = None,
 ) -> k.Tensor:
@@ -103,9 +111,9 @@ def padded(
     at = {order.position(letter): (b, e) for letter, b, e in zip(letters, begins, ends)}
     shape = [d + (at[i][0] + at[i][1]) if i in at and any(at[i]) else d for i, d in enumerate(x.shape)]
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         where = list(indices)
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for axis, (begin, end) in at.items():
             where[axis] = indices[axis] - begin if begin else indices[axis]
             if begin:

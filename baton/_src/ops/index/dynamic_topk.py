@@ -64,7 +64,7 @@ def _known_count(call: OpCall[DynTopKAttrs]) -> Dim | None:
     given = call.args[1]
     if not isinstance(given, PrimInfo) or given.value is None:
         return None
-    if not given.dtype.is_int:
+    if not given.dtype.is_int or isinstance(given.value, float):
         call.fail(f"k must be an integer, got {given.dtype}", code="op-dtype")
     return as_dim(given.value)
 

@@ -16,7 +16,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
-from baton._src.ops.layout_names import layout_over
+from baton._src.ops.layout_names import layout_over, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.operand_checks import check_ranks
@@ -112,8 +112,9 @@ def compute_to_depth(inputs: Any, a: Any, out: Any) -> Any:
     def body(*i: Any) -> Any:
         at = order.split(i)
         channels = k.divisor(x.shape[order.position("C")])
-        place = at["C"] // channels
-        read = {"N": at["N"], "C": at["C"] % channels, "H": at["H"] * b + place // b, "W": at["W"] * b + place % b}
+        channel, row, column = (whole(at[letter]) for letter in "CHW")
+        place = channel // channels
+        read = {"N": at["N"], "C": channel % channels, "H": row * b + place // b, "W": column * b + place % b}
         return x(*order.indices(read))
 
     return k.compute(out.shape, body, "space_to_depth")

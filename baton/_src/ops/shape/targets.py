@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GraphExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.dims import as_dims
@@ -39,7 +39,10 @@ def _from_argument(call: OpCall[Any], position: int) -> tuple[Dim, ...] | None:
         return found.values
     if isinstance(found, TupleInfo) and all(isinstance(f, PrimInfo) for f in found.fields):
         values = [f.value for f in found.fields if isinstance(f, PrimInfo)]
-        return None if any(v is None for v in values) else as_dims(values)
+        dims = [v for v in values if isinstance(v, (int, PrimExpr))]
+        if any(isinstance(v, float) for v in values):
+            call.fail(f"argument {position} must be a shape, got {tuple(values)}", code="op-argument")
+        return None if len(dims) < len(values) else as_dims(dims)
     if isinstance(found, TensorInfo):
         value = call.values[position] if position < len(call.values) else None
         if value is not None:

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layout_names import AxisOrder, Split
+from baton._src.ops.layout_names import AxisOrder, Place, Split, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.depth_multiplier import decompose, depth_multiplier
@@ -182,14 +182,14 @@ def _channel_axes(inner: Any, data: AxisOrder) -> tuple[Any, list[Any]]:
     return Split(outer.var, within.var, block), [outer, within]
 
 
-def _data_channel(out: Any, channel: Any, groups: int, outputs: Any, inner: Any, depthwise: bool) -> Any:
+def _data_channel(out: Place, channel: Place, groups: int, outputs: Dim, inner: Dim, depthwise: bool) -> Place:
     """Which channel of the data output channel `out` reads for input channel `channel` of its group."""
     if groups == 1:
         return channel
     each = k.index(outputs) // groups
     if depthwise and k.is_one(each):
         return out
-    flat = out.flat() if isinstance(out, Split) else out
+    flat = whole(out)
     group = flat if k.is_one(each) else flat // k.divisor(each)
     if depthwise:
         return group
@@ -200,7 +200,7 @@ def _data_channel(out: Any, channel: Any, groups: int, outputs: Any, inner: Any,
             several = size // groups // out.block
             first = (out.outer if several == 1 else out.outer // several) * (blocks // out.block)
             return Split(first + channel.outer, channel.inner, out.block)
-    return group * inner + (channel.flat() if isinstance(channel, Split) else channel)
+    return group * inner + whole(channel)
 
 
 def _known(extent: Any) -> int | None:

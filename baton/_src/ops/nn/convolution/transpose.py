@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layout_names import AxisOrder
+from baton._src.ops.layout_names import AxisOrder, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.linear_axes import known_dims, named_dims
@@ -184,13 +184,13 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
-        output = at["C"].flat() if hasattr(at["C"], "flat") else at["C"]
+        output = whole(at["C"])
         group = k.index(0) if a.groups == 1 else output // k.divisor(each)
         read = {"N": at["N"], "C": channel.var if a.groups == 1 else group * inner + channel.var}
         weight = {"I": read["C"], "O": at["C"] if a.groups == 1 else output % k.divisor(each)}
         for i, letter in enumerate(letters):
             step = taps[i].var if a.dilation[i] == 1 else taps[i].var * a.dilation[i]
-            read[letter] = at[letter] + step
+            read[letter] = whole(at[letter]) + step
             weight[letter] = extents[i] - 1 - taps[i].var
         value = k.cast(kept, source(*data.indices(read))) * k.cast(kept, w(*kernel.indices(weight)))
         return k.reduce_sum(value, [channel, *taps])

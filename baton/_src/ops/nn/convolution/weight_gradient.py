@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import whole
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs, ConvAttrs
 from baton._src.ops.nn.convolution.geometry import orders
@@ -87,8 +88,11 @@ def compute(inputs: Any, a: ConvAttrs, out: Any) -> Any:
     def body(*indices: Any) -> Any:
         at = kernel.split(indices)
         place = {c: axis.var for c, axis in axes.items()}
-        channel = at["I"] if a.groups == 1 else at["O"] // k.divisor(each) * inner + at["I"]
-        met = {c: place[c] * k.index(a.strides[m]) + at[c] * k.index(a.dilation[m]) for m, c in enumerate(letters)}
+        channel = at["I"] if a.groups == 1 else whole(at["O"]) // k.divisor(each) * inner + whole(at["I"])
+        met = {
+            c: place[c] * k.index(stride) + whole(at[c]) * k.index(dilation)
+            for c, stride, dilation in zip(letters, a.strides, a.dilation)
+        }
         seen = k.cast(kept, source(*data.indices({"C": channel, "N": place["N"], **met})))
         slope = k.cast(kept, grad(*result.indices({"C": at["O"], **place})))
         return k.reduce_sum(slope * seen, list(axes.values()))

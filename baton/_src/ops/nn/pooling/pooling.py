@@ -20,7 +20,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.layout_names import AxisOrder, layout_over, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.operand_checks import check_layout_rank
@@ -167,7 +167,8 @@ def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any,
     def body(*indices: Any) -> Any:
         at = result.split(indices)
         for i, letter in enumerate(letters):
-            start = at[letter] * a.strides[i] if a.strides[i] > 1 else at[letter]
+            window = whole(at[letter])
+            start = window * a.strides[i] if a.strides[i] > 1 else window
             at[letter] = start + (taps[i].var * a.dilation[i] if a.dilation[i] > 1 else taps[i].var)
         return fold(k.cast(kept, source(*data.indices(at))), taps)
 
