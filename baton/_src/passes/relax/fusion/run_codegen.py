@@ -7,10 +7,10 @@
 A backend is a packed function `relax.ext.<name>(functions, options, constant names)`, registered by `register_func`. It
 takes the functions and returns a list. If an entry is a module with functions of these names (as from `tvm.build`), or
 a Python callable in place of a function, it is registered under the function's `global_symbol`, followed by a number
-where other code has that name: that of a program compiled before, which goes on to use it. Any other object goes to the
-module attribute `external_mods`, and the symbol must be provided when the program runs. In either case it is called
-with the arguments followed by the output tensors, as in TVM v0.19. Modules that `tvm.build` made go into the program's
-file.
+where other code has that name: that of a program compiled before, which goes on to use it. For any other object the
+symbol must be provided when the program runs. Modules and such objects are the module attribute `external_mods`. In
+either case the code is called with the arguments followed by the output tensors, as in TVM v0.19. Modules that
+`tvm.build` made go into the program's file.
 
 Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
 `const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, it
@@ -63,7 +63,7 @@ class RunCodegen(Pass):
             for number, entry in enumerate(self._compile(name, found, names)):
                 made = self._registered(entry, symbols_of, number)
                 registered.update(made)
-                external += [] if made else [entry]
+                external += [] if made and not hasattr(entry, "implements_function") else [entry]
         own = {v: str(f.attrs["global_symbol"]) for found in chosen.values() for v, f in found}
         symbols = {v: registered.get(symbol, symbol) for v, symbol in own.items()}
         caller = _Caller(module, symbols)
