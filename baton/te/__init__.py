@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
         **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp ScanOp"),
+        **names("driver.tvm_names.tir.absent_kinds", "HybridOp TensorComputeOp"),
         **names("te.scan", "scan"),
         **names("te.tensor_intrin", "decl_tensor_intrin"),
         **names("te.gradient", "gradient"),

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp ScanOp Operation"),
+        **names("driver.tvm_names.tir.absent_kinds", "HybridOp TensorComputeOp"),
         **renamed("te.tensor", BaseComputeOp="ComputeOp"),
     },
     before=wire,

@@ -24,6 +24,9 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("tir.stmt", "AllocateConst DeclBuffer MatchBufferRegion Block BlockRealize"),
         **names("tir.buffer", "Buffer BufferRegion decl_buffer"),
+        **names(
+            "driver.tvm_names.tir.absent_kinds", "BufferRealize DataProducer Prefetch ProducerRealize ProducerStore"
+        ),
         **names("tir.prim_func", "PrimFunc"),
         **names("tir.operators", "cast"),
         **names("driver.tir.build", "build"),  # newer TVM's word for tvm.build

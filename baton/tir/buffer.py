@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.buffer", "Buffer decl_buffer"),
+        **names("driver.tvm_names.tir.absent_kinds", "DataProducer"),
     },
     before=wire,
 )

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("tir.stmt", "AllocateConst DeclBuffer MatchBufferRegion Block BlockRealize stmt_seq stmt_list"),
         **names("tir.buffer", "BufferRegion"),
+        **names("driver.tvm_names.tir.absent_kinds", "BufferRealize Prefetch ProducerRealize ProducerStore"),
     },
     before=wire,
 )

@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = attach(
             "passes.tir.hoist_expression", "HoistExpression HoistIfThenElse HoistedConditionals HoistedLetBindings"
         ),
         **names("passes.tir.loop_partition", "LoopPartition"),
+        **names("passes.tir.storage_flatten", "StorageFlatten"),
         **names("passes.tir.storage_rewrite", "StorageRewrite"),
         **names("passes.tir.narrow_data_type", "ForceNarrowIndexToInt32 NarrowDataType"),
         **names("passes.tir.compute_legalize", "BF16ComputeLegalize FP8ComputeLegalize"),

@@ -39,9 +39,6 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
         "topi": "argwhere unique nonzero sparse_fill_empty_rows",
     },
     "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept": {
-        "tir": "BufferRealize ProducerStore ProducerRealize Prefetch DataProducer",
-        "tir.stmt": "BufferRealize ProducerStore ProducerRealize Prefetch",
-        "tir.buffer": "DataProducer",
         "te.schedule": "InferBound ScheduleOps",
     },
     "functions of topi are Python's": {"topi": "cpp"},
@@ -71,18 +68,13 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
         "te": "span_if_all_batch SpecializedCondition",
         "te.schedule": "SpecializedCondition",
     },
-    "te.hybrid.script gives ExternOps: what was written in Python is a kernel's statement": {
-        "te": "HybridOp",
-        "te.tensor": "HybridOp",
-    },
     "axes begin at 0 and are split and fused, nothing else: Stage.relations": {"te.schedule": "Singleton"},
     "vectors have a fixed length: tir.Ramp and Broadcast of so many lanes": {
         "tir": "get_active_lane_mask get_vscale_expr",
         "tir.op": "get_active_lane_mask get_vscale_expr",
     },
     "te.extern takes what a call of an intrinsic computes; Stage.tensorize puts one into a loop nest": {
-        "te": "TensorComputeOp",
-        "te.tensor": "TensorComputeOp TensorIntrinCall",
+        "te.tensor": "TensorIntrinCall",
     },
     "it prepares kernels for TVM's code generator; tvm.build does that by itself: build the module without the pass": {
         "tir.transform": (
