@@ -106,19 +106,19 @@ class _Application:
     def structure(self, step: Step) -> None:
         """A stage that copies another, or computes partial results of it."""
         match step:
-            case ("cache_write", stage, made, scope):
+            case ("cache_write", stage, made, scope, axes, copied):
                 block = self.name_of(stage)
                 copy = self.schedule.cache_write(block, 0, scope)
                 self.block[id(made)], self.block[id(stage)] = block, copy.name
-                self._name_loops(made, made.root_axes)
-                self._name_loops(stage, stage.root_axes)
-            case ("cache_read", tensor, made, scope, readers):
+                self._name_loops(made, axes)
+                self._name_loops(stage, copied)
+            case ("cache_read", tensor, made, scope, readers, axes):
                 names = [self.name_of(self.stages[r]) for r in readers]
                 source = self._buffer_read(tensor, names[0])
                 copy = self.schedule.cache_read(names[0], source, scope, names)
                 self.block[id(made)] = copy.name
-                self._name_loops(made, made.root_axes)
-            case ("rfactor", stage, made, axis, history, factor_axis):
+                self._name_loops(made, axes)
+            case ("rfactor", stage, made, axis, history, factor_axis, axes):
                 self._replay(stage, history)
                 block = self.name_of(stage)
                 before = self.schedule.get_loops(block)
@@ -127,7 +127,7 @@ class _Application:
                 again = dict(zip((loop.var for loop in before), self.schedule.get_loops(partial)))
                 self.loops.update({new.var: again[self.loops[old.var].var] for old, new in made.renamed})
                 made.block_order = self._in_order_of_values(partial, [new for _, new in made.renamed])
-                self._name_loops(stage, stage.root_axes)
+                self._name_loops(stage, axes)
                 assert block == self.block[id(stage)]
             case _:
                 raise AssertionError(step)
@@ -168,6 +168,8 @@ class _Application:
         _, parent, axis = stage.attached
         self.name_of(parent)
         parent.place(axis)  # it may have been split or fused since
+        if axis.var not in self.loops:
+            raise fail("schedule", f"stage {parent.op.name} comes before {stage.op.name}, which it does not read")
         self.schedule.compute_at(self.name_of(stage), self.loops[axis.var], preserve_unit_loops=True)
         axes = self._in_block_order(stage)
         self._name_loops(stage, axes)

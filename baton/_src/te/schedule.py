@@ -32,7 +32,8 @@ class Schedule:
     outputs: list[Operation]
     stages: list[Stage] = field(default_factory=list)
     structure: list[Step] = field(default_factory=list)
-    """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...)."""
+    """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...), with the
+    axes that the blocks have from then on: later steps may give them others."""
     groups: list[Group] = field(default_factory=list)
     answers: Mapping[str, int] | None = None
     """Answers to what the rule leaves open that schedules the tensors if nothing is said here; tuning gives them."""
@@ -73,7 +74,7 @@ class Schedule:
         made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), (copied,)), copies=stage)
         made.copied_to = scope
         self.stages.insert(self.stages.index(stage) + 1, made)
-        self.structure.append(("cache_read", tensor, made, scope, [self[r].op for r in given]))
+        self.structure.append(("cache_read", tensor, made, scope, [self[r].op for r in given], axes))
         stage.history.append(("cache_read", scope))
         return _result(made, tensor)
 
@@ -97,7 +98,7 @@ class Schedule:
         stage.leaf_iter_vars = list(stage.op.axis)
         stage.root_axes = list(stage.op.axis)
         self.stages.insert(self.stages.index(stage), made)
-        self.structure.append(("cache_write", stage, made, scope))
+        self.structure.append(("cache_write", stage, made, scope, list(made.root_axes), list(stage.root_axes)))
         stage.history.append(("cache_write", scope))
         return _result(made, tensor)
 
@@ -108,15 +109,17 @@ class Schedule:
         stage.place(axis)
         if axis.iter_type != "reduce" or not isinstance(stage.op, ComputeOp):
             raise refuse(f"{axis.var.name} is not reduced over")
+        moved = any(step[0] == "transform_layout" for step in stage.history)
         touched = [a for step in stage.history for a in step if isinstance(a, IterVar) and a.iter_type != "reduce"]
-        if touched or stage.attached is not None:
+        if moved or touched or stage.attached is not None:
             raise refuse(f"rfactor of {tensor.name} comes before its other axes are changed and it is placed")
         made = self._partial(stage, axis, factor_axis)
         remaining = _again(axis)
-        self.structure.append(("rfactor", stage, made, axis, list(stage.history), factor_axis))
+        before = list(stage.history)
         stage.op = replace(stage.op, reduce_axis=(remaining,))
         stage.leaf_iter_vars = [*stage.op.axis, remaining]
         stage.root_axes = list(stage.leaf_iter_vars)
+        self.structure.append(("rfactor", stage, made, axis, before, factor_axis, list(stage.root_axes)))
         stage.history = [("rfactor", axis)]
         assert isinstance(made.op, ComputeOp)
         extents = tuple(a.extent for a in made.op.axis)

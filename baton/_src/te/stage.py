@@ -156,7 +156,8 @@ class Stage(StageFacts):
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """How rows of the stage's result are aligned."""
-        if isinstance(self.op, ExternOp) or not any(axis is own for own in self.root_axes):
+        of_result = [own for own in self.root_axes if own.iter_type != "reduce"]
+        if isinstance(self.op, ExternOp) or not any(axis is own for own in of_result):
             raise refuse(f"{axis.var.name} is not an axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
 

@@ -141,3 +141,15 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
                 B[v_i] = T.float32(0)
             B[v_i] = B[v_i] + A[v_i, v_k]
 """
+
+
+def test_copies_of_what_a_block_without_axes_holds() -> None:
+    """Found by random schedules: a block of nothing but another was not among the blocks, a ValueError. Whether
+    what is inside fills the box is not known."""
+    s = Schedule(matmul())
+    s.blockize(s.get_loops("D")[1], preserve_unit_iters=False)
+    s.add_unit_loop("D")
+    inner = s.blockize(s.get_loops("D")[-1], preserve_unit_iters=False)
+    assert not s.get(inner).iter_vars
+    with pytest.raises(DiagnosticError, match="D_o_1 does not write a whole box of D"):
+        s.cache_write(inner, 0, "local")

@@ -158,6 +158,12 @@ def enclosing_block(path: Sequence[st.Stmt]) -> int:
     return max(place for place, item in enumerate(path[:-1]) if isinstance(item, st.Block))
 
 
+def bound_by(path: Sequence[st.Stmt]) -> set[tir.Var]:
+    """The variables of the loops and of the blocks' axes on a path."""
+    loops = {item.loop_var for item in path if isinstance(item, st.For)}
+    return loops | {axis.var for item in path if isinstance(item, st.Block) for axis in item.iter_vars}
+
+
 def fresh_loop_variables(root: st.Stmt) -> dict[Any, Any]:
     """New variables for the loops in `root`, and for the threads that run them: what a copy of it is substituted by."""
     loops = [n for n in st.statements(root) if isinstance(n, st.For)]

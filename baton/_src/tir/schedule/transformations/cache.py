@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -97,7 +98,8 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     order = in_order(root)
     given = {_reader(root, r, target) for r in readers}
     changed: dict[st.Stmt, st.Stmt] = {r: replace_buffer(r, target, copy) for r in order if r in given}
-    early = [r.block.name_hint for r in order[: order.index(realize) + 1] if r in changed]
+    before = itertools.takewhile(lambda r: r is not realize, realizes(root))
+    early = [r.block.name_hint for r in (*before, realize) if r in changed]
     if len(changed) != len(set(readers)) or early:
         raise refuse(f"block {', '.join(early) or list(readers)} does not read {target.name} after block {name}")
 

@@ -12,6 +12,7 @@ from baton._src.tir.analysis.reductions import condition_at_start, variables_of
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.coverage import require_once
 from baton._src.tir.schedule.tree import (
+    bound_by,
     find_block,
     find_loop,
     path_to,
@@ -31,7 +32,7 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     """
     realize, loop = find_block(root, name), find_loop(root, var)
     require_around(loop, realize)
-    outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
+    outer = bound_by(path_to(root, loop)[:-1])
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     _check(realize, outer, below, var)
     label = unused_name(root, f"{name}_init")
@@ -43,13 +44,15 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     return replace(root, {loop: st.SeqStmt((nest, updated))}), label
 
 
-def _check(realize: st.BlockRealize, outer: list[st.For], below: list[st.For], var: tir.Var) -> None:
+def _check(realize: st.BlockRealize, outer: set[tir.Var], below: list[st.For], var: tir.Var) -> None:
     """Refuse blocks that have no initialisation, or whose own could not run once before the loops `below`."""
     if realize.block.init is None:
         raise refuse(f"block {realize.block.name_hint} has no initialisation")
     reduced = variables_of(realize, reducing=True)
-    if any(item.loop_var in reduced for item in outer):
-        raise refuse(f"a loop outside of {var.name} reduces: the initialisation would run more than once")
+    if carried := outer & reduced:
+        raise refuse(
+            f"{min(v.name for v in carried)}, outside of {var.name}, reduces: the initialisation would run many times"
+        )
     fused = next((v for v in variables_of(realize, reducing=False) if v in reduced), None)
     if fused is not None:
         raise refuse(

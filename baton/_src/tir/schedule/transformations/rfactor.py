@@ -16,12 +16,14 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.reductions import variables_of
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.coverage import require_whole
 from baton._src.tir.schedule.transformations.reducers import Reducer, reducer_of
 from baton._src.tir.schedule.tree import (
+    bound_by,
     enclosing_block,
     find_block,
     find_loop,
@@ -54,6 +56,7 @@ def rfactor(
     if loop.kind is not st.ForKind.SERIAL or loop.thread_binding is not None:
         raise refuse(f"the loop over {var.name} is {loop.kind.name.lower()}: rfactor takes serial loops")
     _require_alone(path, name)
+    _require_inside(realize, path)
     require_whole(root, realize, realize.block.iter_vars)
     reducer = reducer_of(realize.block)
     rank = len(reducer.indices)
@@ -86,6 +89,16 @@ def _require_alone(path: list[st.Stmt], name: str) -> None:
         raise refuse(
             f"the loops around block {name} hold other blocks, too, which would not see its result",
             help="rfactor before other blocks are moved to these loops",
+        )
+
+
+def _require_inside(realize: st.BlockRealize, path: list[st.Stmt]) -> None:
+    """Require that nothing outside of the block around goes on with the sums: inside they begin anew each time."""
+    if carried := bound_by(path[: enclosing_block(path) + 1]) & variables_of(realize, reducing=True):
+        raise refuse(
+            f"{min(v.name for v in carried)}, outside of the block around {realize.block.name_hint}, goes on with its "
+            "sums: the partial ones would begin anew",
+            help="rfactor before loop_partition or blockize",
         )
 
 
