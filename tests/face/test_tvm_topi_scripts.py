@@ -371,3 +371,24 @@ def test_references_that_move_elements() -> None:
     table = {"generic": "any", "cpu": "cpu"}
     assert testing.dispatch("llvm", table) == "cpu"
     assert testing.dispatch("cuda", table) == "any"
+
+
+def test_words_that_tvm_takes() -> None:
+    """Guards the order of a block's channels by the name in TVM's documentation, and a scan's default, given."""
+    x = tensor(1, 8, 2, 3)
+    data = numbers(1, 8, 2, 3)
+    one, other = (run([x], topi.nn.depth_to_space(x, 2, mode=mode), data) for mode in ("CDR", "CRD"))
+    np.testing.assert_array_equal(one, other)
+    total = run([x], topi.cumsum(x, 1, None, None), data)
+    np.testing.assert_allclose(total, np.cumsum(data, 1), rtol=1e-5)
+
+
+def test_open_sizes() -> None:
+    """Guards squeezed tensors of open size, and sizes that do not tell the result's: both were a TypeError."""
+    n, m = te.var("n"), te.var("m")
+    x = te.placeholder((1, n, 1), name="x")
+    assert topi.squeeze(x).shape == (n,)
+    with pytest.raises(tvm.TVMError, match="the sizes do not say the shape of the result"):
+        topi.add(te.placeholder((n,)), te.placeholder((m,)))
+    with pytest.raises(tvm.TVMError, match="the border SAME of a kernel of open size"):
+        topi.nn.conv2d(te.placeholder((1, 1, 5, 5)), te.placeholder((1, 1, n, 3)), 1, "SAME", 1)

@@ -36,7 +36,7 @@ class ScanAttrs(Attrs):
 
     axis: Any = attr(None, "the axis; None: all elements, flattened")
     dtype: Any = attr(None, "dtype of the result; None: that of the operand")
-    exclusive: bool = attr(False, "exclude the element itself")
+    exclusive: bool | None = attr(False, "exclude the element itself; None: it is included")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))

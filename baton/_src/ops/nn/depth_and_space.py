@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -30,7 +30,10 @@ class DepthToSpaceAttrs(Attrs):
 
     block_size: int = attr(1, "extent of the square each pixel becomes")
     layout: str = attr("NCHW", "layout of the data")
-    mode: str = attr("DCR", "DCR: block first in the channels; CRD: block last")
+    mode: str = attr("DCR", "DCR: block first in the channels; CRD, which TVM's documentation calls CDR: block last")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "mode", "CRD" if self.mode == "CDR" else self.mode)
 
 
 @attrs

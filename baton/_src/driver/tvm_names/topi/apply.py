@@ -65,6 +65,9 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
         operands = matched(*operands)
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
+    if isinstance(out, TensorInfo) and out.shape is None:
+        shapes = ", ".join(str(i.shape) for i in infos if isinstance(i, TensorInfo))
+        raise fail("topi", f"{definition.name} of {shapes}: the sizes do not say the shape of the result")
     return of_shape(definition, tuple(map(_operand, inputs, operands)), record, out)
 
 

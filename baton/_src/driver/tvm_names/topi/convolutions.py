@@ -30,7 +30,9 @@ def border(padding: Any, kernel: Tensor, layout: str, dilation: Any) -> tuple[in
     if padding.upper() == "VALID":
         return (0,) * (2 * len(letters))
     order = layout_over(layout, "".join(c for c in layout if c.isupper()), "kernel_layout")
-    extents = [int(shape_of(kernel)[order.position(letter)]) for letter in letters]
+    extents = [shape_of(kernel)[order.position(letter)] for letter in letters]
+    if not all(isinstance(extent, int) for extent in extents):
+        raise fail("topi", f"the border SAME of a kernel of open size {extents}", help="give it in numbers")
     steps = per_axis(dilation, len(letters), "dilation")
     lost = [(extent - 1) * step for extent, step in zip(extents, steps)]
     return (*((n + 1) // 2 for n in lost), *(n // 2 for n in lost))

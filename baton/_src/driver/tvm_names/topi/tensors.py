@@ -104,7 +104,9 @@ def reshape(a: Tensor, newshape: Any) -> Any:
 
 
 def squeeze(a: Tensor, axis: Any = None) -> Any:
-    """Without axes of extent 1."""
+    """Without these axes, or all that are of extent 1: those of open extents stay."""
+    if axis is None:
+        axis = [n for n, dim in enumerate(shape_of(a)) if isinstance(dim, int) and dim == 1]
     return call("squeeze", a, axis=(axis,) if isinstance(axis, int) else axis)
 
 
