@@ -124,7 +124,7 @@ def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -
     def compute(inputs: Any, a: ScanAttrs, out: Any) -> Any:
         x = inputs[0] if a.axis is not None else flattened(inputs[0], out.shape[0])
         axis = 0 if a.axis is None else from_front(a.axis, x.ndim)
-        return scan(x, axis, a.exclusive, start, combine, out.dtype)
+        return scan(x, axis, bool(a.exclusive), start, combine, out.dtype)
 
     return OpDef(
         name,
