@@ -21,6 +21,7 @@ from baton._src.runtime.native.native_plan import NativePlan, written_inputs
 from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
+from baton._src.runtime.quick_checks import Plain, are_plain, plain_values
 from baton._src.runtime.tensor_sizes import size_fault
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
@@ -73,6 +74,10 @@ class NativeFunction:
         self._input_count = len(plan.inputs)
         self._dims = [compile_dims(o.dims, plan.variables) for o in plan.outputs]
         self._check_sizes: Check | None = None
+        self._plain: tuple[Plain, ...] | None = None
+        """The inputs as the quick check takes them, once the full one has been passed."""
+        names = plan.variables
+        self._conditions = [(compile_dim(c.found, names), compile_dim(c.expected, names)) for c in plan.conditions]
         self._output_dtypes = [DataType(o.dtype).numpy for o in plan.outputs]
         self._arena_size = compile_dim(plan.arena_bytes, plan.variables)
         self._has_arena = plan.arena_bytes != 0
@@ -115,7 +120,8 @@ class NativeFunction:
             if array.dtype is not dtype or not array.flags.carray:
                 return self._run(self._usable(arrays, scalars), sizes, hook)
         self._recent = sizes
-        return self._run(arrays, sizes, hook)
+        found = self.run_like_before(arrays, scalars) if hook is None else None
+        return self._run(arrays, sizes, hook) if found is None else found
 
     def run_like_before(
         self, arrays: Sequence[Any], scalars: tuple[int, ...] = (), threads: int = 0
@@ -183,16 +189,9 @@ class NativeFunction:
 
     def _measure(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> Sizes:
         """Check the arguments against the signature and compute what follows from their shapes."""
-        if len(scalars) != self.plan.scalars:
-            names = [*(i.name for i in self.plan.inputs), *self.plan.variables[: self.plan.scalars]]
-            argument_count(self.name, len(names), len(arrays) + len(scalars), names)
-        heap: list[Any] = list(scalars) + [None] * (len(self.plan.variables) - len(scalars))
-        inputs = self.plan.inputs
-        values = [NDArray(contiguous(a)) for a in arrays]
-        matcher = Matcher(heap, self.plan.variables)
-        check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
-        for condition in self.plan.conditions:
-            check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
+        heap = self._checked_quickly(arrays, scalars)
+        if heap is None:
+            heap = self._checked(arrays, scalars)
         if self._counted is not None:
             self._counted.expect_most(heap)
         self._check_sizes = self._check_sizes or check_of_sizes(self.plan)
@@ -211,6 +210,29 @@ class NativeFunction:
         sizes = Sizes(tuple(heap), outputs, arena, tail, words, address, scalars)
         self._remembered[(*[a.shape for a in arrays], scalars)] = sizes
         return sizes
+
+    def _checked_quickly(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> list[Any] | None:
+        """The variables, if the arguments are as they should be; None only means that the full check is needed."""
+        if self._plain is None or len(scalars) != self.plan.scalars or len(arrays) != self._input_count:
+            return None
+        heap = [*scalars, *[None] * (len(self.plan.variables) - len(scalars))]
+        fit = are_plain([NDArray(a) for a in arrays], self._plain, heap)
+        return heap if fit and all(found(heap) == expected(heap) for found, expected in self._conditions) else None
+
+    def _checked(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> list[Any]:
+        """The variables. Errors: `argument-count`, `value-mismatch`."""
+        if len(scalars) != self.plan.scalars:
+            names = [*(i.name for i in self.plan.inputs), *self.plan.variables[: self.plan.scalars]]
+            argument_count(self.name, len(names), len(arrays) + len(scalars), names)
+        heap: list[Any] = list(scalars) + [None] * (len(self.plan.variables) - len(scalars))
+        inputs = self.plan.inputs
+        values = [NDArray(contiguous(a)) for a in arrays]
+        matcher = Matcher(heap, self.plan.variables)
+        check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
+        for condition in self.plan.conditions:
+            check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
+        self._plain = plain_values([i.info for i in inputs], self.plan.variables)
+        return heap
 
     def _recipe(self, shapes: Sequence[tuple[int, ...]], tail: bytes) -> tuple[Any, int]:
         """The recipe of `array_call` for these shapes, and its address."""

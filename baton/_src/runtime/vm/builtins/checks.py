@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from baton._src.runtime.dim_expr import DimExpr, Evaluate, compile_dim, is_slot, slots_of
+from baton._src.runtime.dim_expr import compile_dim
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.function_checks import check_function
+from baton._src.runtime.quick_checks import Plain, are_plain, plain_values
 from baton._src.runtime.value_checks import Matcher, check_condition, numbers_as_declared
 from baton._src.runtime.value_checks import check_signature as check_values
 from baton._src.runtime.value_errors import describe, mismatch, refusal
 from baton._src.runtime.value_info import (
     FunctionValue,
-    ObjectValue,
     PrimScalar,
     ShapeValue,
     TensorValue,
     TupleValue,
     ValueInfo,
 )
-from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
-from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
-from baton._src.values.tensor import NDArray
 
 
 def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments: Any) -> tuple[()]:
@@ -34,10 +31,10 @@ def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments:
     """
     wanted = facts.remembered.get("wanted", False)
     if wanted is False:
-        wanted = facts.remembered["wanted"] = _plain_values(_leaves(infos), facts.content[2])
+        wanted = facts.remembered["wanted"] = plain_values(_leaves(infos), facts.content[2])
         facts.remembered["nested"] = any(isinstance(info, TupleValue) for info in infos.fields)
     values = _spread(arguments, infos) if facts.remembered["nested"] else arguments
-    if wanted is None or values is None or len(arguments) != len(infos.fields) or not _are(values, wanted, heap):
+    if wanted is None or values is None or len(arguments) != len(infos.fields) or not are_plain(values, wanted, heap):
         function, names, slots, *holders = facts.content
         held = [arguments[i] for i in holders] if len(arguments) == len(infos.fields) else []
         check_values(arguments, infos.fields, names, Matcher(heap, slots, held), function)
@@ -68,92 +65,6 @@ def _spread(values: Sequence[Any], info: TupleValue) -> list[Any] | None:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
-    """A tensor, or a shape (without a dtype), whose sizes are numbers, variables or computed from variables: by axis;
-    `fixed` is the shape if all are numbers, `rank` -1 if anything goes."""
-
-    position: int
-    dtype: Any
-    rank: int
-    fixed: tuple[int, ...] | None
-    numbers: tuple[tuple[int, int], ...]
-    slots: tuple[tuple[int, int], ...]
-    derived: tuple[tuple[int, Evaluate, tuple[int, ...]], ...]
-    """With the slots that are read."""
-
-
-def _plain_values(infos: Sequence[ValueInfo], names: Sequence[str]) -> tuple[_Plain, ...] | None:
-    """Those of the values that are such tensors and shapes, provided all others may be anything: the fast path for
-    functions called in loops.
-    """
-    found = []
-    for position, info in enumerate(infos):
-        match info:
-            case ObjectValue():
-                continue
-            case TensorValue(dtype=dtype, ndim=rank, dims=dims) if dtype and info.shape_argument < 0:
-                found.append(_plain(position, DataType(dtype).numpy, rank, dims, names))
-            case ShapeValue(ndim=rank, dims=dims):
-                found.append(_plain(position, None, rank, dims, names))
-            case _:
-                return None
-    return tuple(found)
-
-
-def _plain(position: int, dtype: Any, rank: int, dims: Sequence[DimExpr] | None, names: Sequence[str]) -> _Plain:
-    sizes = tuple(enumerate(dims or ()))
-    numbers = tuple((axis, d) for axis, d in sizes if isinstance(d, int))
-    slots = tuple((axis, d[1]) for axis, d in sizes if is_slot(d))
-    others = [(axis, d) for axis, d in sizes if not isinstance(d, int) and not is_slot(d)]
-    derived = tuple((axis, compile_dim(d, names), tuple(slots_of(d))) for axis, d in others)
-    fixed = None if dims is None or slots or derived else tuple(n for _, n in numbers)
-    return _Plain(position, dtype, rank, fixed, numbers, slots, derived)
-
-
-def _are(arguments: Sequence[Any], wanted: tuple[_Plain, ...], heap: list[Any]) -> bool:
-    """Whether the arguments are such values, whose sizes are then on the heap; False only means that the full check
-    is needed.
-    """
-    bound: dict[int, int] = {}
-    derived: list[tuple[_Plain, tuple[int, ...]]] = []
-    for plain in wanted:
-        shape = _shape_of(arguments[plain.position], plain.dtype)
-        if plain.fixed is not None:
-            if shape != plain.fixed:
-                return False
-            continue
-        if shape is None:
-            return False
-        if plain.rank not in (-1, len(shape)) or any(shape[axis] != n for axis, n in plain.numbers):
-            return False
-        for axis, slot in plain.slots:
-            if bound.setdefault(slot, shape[axis]) != shape[axis]:
-                return False
-        if plain.derived:
-            derived.append((plain, shape))
-    if any(heap[slot] not in (None, size) for slot, size in bound.items()):
-        return False
-    for slot, size in bound.items():
-        heap[slot] = size
-    return all(_has_derived(plain, shape, heap) for plain, shape in derived)
-
-
-def _shape_of(argument: Any, dtype: Any) -> tuple[int, ...] | None:
-    """The sizes of a tensor of this dtype, or of a shape; None of anything else."""
-    if dtype is None:
-        return argument if type(argument) is ShapeTuple else None
-    return argument.data.shape if type(argument) is NDArray and argument.data.dtype is dtype else None
-
-
-def _has_derived(plain: _Plain, shape: tuple[int, ...], heap: list[Any]) -> bool:
-    """Whether the computed sizes are right, and all variables in them known."""
-    return all(
-        all(heap[slot] is not None for slot in slots) and value(heap) == shape[axis]
-        for axis, value, slots in plain.derived
-    )
-
-
 def match_cast(heap: list[Any], info: ValueInfo, facts: Data, value: Any, *shapes: Any) -> Any:
     """`value`, after checking it against `info` left to right; new shape variables are stored to the heap.
 
@@ -163,14 +74,14 @@ def match_cast(heap: list[Any], info: ValueInfo, facts: Data, value: Any, *shape
     wanted = facts.remembered.get("wanted", False)
     if wanted is False:
         wanted = facts.remembered["wanted"] = _plain_cast(info, names)
-    if wanted is None or not _are((value,), wanted, heap):
+    if wanted is None or not are_plain((value,), wanted, heap):
         Matcher(heap, names, shapes).check(value, info, place)
     return value
 
 
-def _plain_cast(info: ValueInfo, names: Sequence[str]) -> tuple[_Plain, ...] | None:
+def _plain_cast(info: ValueInfo, names: Sequence[str]) -> tuple[Plain, ...] | None:
     """As for a parameter, unless a size is computed from variables that the cast itself binds: their order matters."""
-    wanted = _plain_values((info,), names)
+    wanted = plain_values((info,), names)
     own = {slot for plain in wanted or () for _, slot in plain.slots}
     if wanted is None or any(own & set(slots) for plain in wanted for _, _, slots in plain.derived):
         return None
