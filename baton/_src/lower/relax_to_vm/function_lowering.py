@@ -28,6 +28,7 @@ from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.operator_calls import CLAIMED, HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
+from baton._src.lower.relax_to_vm.size_reads import SizeReads
 from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.passes.relax.operators.append_in_place import known_result
@@ -71,6 +72,12 @@ from baton._src.runtime.value_info import ObjectValue, TupleValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.values.dtype import BOOL
+
+
+def is_alias(binding: Binding) -> bool:
+    """Whether a variable is another name of a value, or of a literal."""
+    aliases = (Var, Tuple, TupleGetItem, ShapeExpr, PrimValue, StringImm, DataTypeImm, GlobalVar, ExternFunc)
+    return isinstance(binding, VarBinding) and isinstance(binding.value, aliases)
 
 
 class FunctionLowering:
@@ -139,10 +146,16 @@ class FunctionLowering:
             return value
         bindings = [b for block in seq.blocks for b in block.bindings]
         last_use = last_uses(bindings, seq.body)
+        reads = SizeReads(self.values, self.waiting, bindings, seq.body, self.program.prover)
         for number, binding in enumerate(bindings):
+            if not self.checked and reads.defers(binding):
+                continue
             value = binding.value
             call = as_kernel_call(value, self.program.module, self.values.value) if isinstance(value, Call) else None
             view = as_view(value, binding.var, self.values.value) if isinstance(value, Call) else None
+            if reads.needed_by(binding, is_observed=call is None and view is None and not is_alias(binding)):
+                position = number
+                reads.emit(lambda var: last_use.get(var, -1) >= position)  # noqa: B023
             if call is not None:
                 self._wait(binding.var, call)
             elif view is not None:
@@ -157,6 +170,7 @@ class FunctionLowering:
                 self.values.env[binding.var] = yield self._barrier(binding)
             if not self.checked and is_narrowed(binding, self.program.prover):
                 self._narrow(binding.var, last_use, number)
+        reads.emit(lambda var: last_use.get(var, -1) == len(bindings))
         result = self.values.value(seq.body)
         self.waiting.flush(lambda var: False, [result])
         return resolve(result)
@@ -179,9 +193,7 @@ class FunctionLowering:
         value = binding.value
         if isinstance(value, Constant):
             return binding.var in self.native_only
-        return isinstance(
-            value, (Var, Tuple, TupleGetItem, ShapeExpr, PrimValue, StringImm, DataTypeImm, GlobalVar, ExternFunc)
-        )
+        return is_alias(binding)
 
     def _wait(self, var: Var, call: KernelCall) -> None:
         call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.executable.constants import Data
+from baton._src.runtime.value_checks import Matcher
 from baton._src.runtime.value_errors import describe, mismatch
+from baton._src.runtime.value_info import ShapeValue
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim
 from baton._src.values.shape import ShapeTuple
@@ -136,6 +138,23 @@ def tensor_to_shape(value: Any) -> ShapeTuple:
     return ShapeTuple(value.data.tolist())
 
 
+def read_sizes(heap: list[Any], info: ShapeValue, facts: Data, tensor: Any) -> tuple[()]:
+    """Cast the shape that a tensor holds to one of shape variables. `facts` is [what is checked, slot names]."""
+    slots = facts.remembered.get("slots")
+    if slots is None:
+        slots = facts.remembered["slots"] = [dim[1] for dim in info.dims or ()]
+    data = tensor.data
+    if data.dtype.kind == "i" and data.size == len(slots):
+        sizes = [data.item()] if len(slots) == 1 else data.reshape(-1).tolist()
+        if not any(heap[slot] is not None for slot in slots):
+            for slot, size in zip(slots, sizes):
+                heap[slot] = size
+            return ()
+    place, names = facts.content
+    Matcher(heap, names).check(tensor_to_shape(tensor), info, place)
+    return ()
+
+
 def shape_to_tensor(value: Sequence[int]) -> NDArray:
     """A shape as a one-dimensional int64 tensor."""
     if not isinstance(value, ShapeTuple):
@@ -158,6 +177,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.shape_member": shape_member,
     "vm.builtin.shape_of": shape_of,
     "vm.builtin.tensor_to_shape": tensor_to_shape,
+    "vm.builtin.read_sizes": read_sizes,
     "vm.builtin.shape_to_tensor": shape_to_tensor,
     "relax.run.shape_to_tensor": shape_to_tensor,
 }
