@@ -121,3 +121,19 @@ def f(A: T.Buffer((3,), "int32"), B: T.Buffer((3,), "int32")):
     arrays = [np.array([2, 3, 5], "int32"), np.zeros(3, "int32")]
     run_prim_func(found, arrays)
     assert arrays[1].tolist() == [4, 9, 25]
+
+
+def test_views_have_variables_of_their_own() -> None:
+    """Found by random passes: the offset of a view was defined once for each iteration that is written out."""
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4, 2, 3), "float32"), B: T.Buffer((4, 2, 3), "float32")):
+    for i in T.unroll(4):
+        with T.block("row"):
+            v = T.axis.spatial(4, i)
+            offset = T.int32()
+            row = T.match_buffer(A[v, 0:2, 0:3], (2, 3), "float32", elem_offset=offset)
+            for j, k in T.grid(2, 3):
+                B[v, j, k] = row[j, k] + T.float32(1)
+"""
+    assert check_prim_func(unrolled(text)) == []

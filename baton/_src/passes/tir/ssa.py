@@ -17,6 +17,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.views import defined_by as defined_by_view
 from baton._src.tir.thread_axes import launched_axis
 from baton._src.transform.context import PassContext
 
@@ -31,7 +32,8 @@ def defined_by(node: Node) -> list[tir.Var]:
         case st.Allocate() | st.AllocateConst():
             return [node.buffer_var]
         case st.Block():
-            return [iv.var for iv in node.iter_vars] + [buffer.data for buffer in _declared(node)]
+            shown = [var for view in node.match_buffers for var in defined_by_view(view)]
+            return [*(iv.var for iv in node.iter_vars), *(buffer.data for buffer in node.alloc_buffers), *shown]
         case st.AttrStmt() if (axis := launched_axis(node)) is not None:
             return [axis.var]
         case _:
