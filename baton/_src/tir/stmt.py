@@ -109,7 +109,7 @@ class LetStmt(Stmt):
 
 @node
 class AttrStmt(Stmt):
-    """An annotation on `body`: (node, key, value)."""
+    """An annotation on `body`: (node, key, value). An axis of threads that it launches runs over as many as `value`."""
 
     node: Any
     attr_key: str
@@ -118,6 +118,13 @@ class AttrStmt(Stmt):
 
     def __post_init__(self) -> None:
         init_field(self, "value", literal(self.value))
+        if self.attr_key in ("thread_extent", "virtual_thread") and isinstance(self.node, IterVar):
+            init_field(self, "node", self._launched(self.node))
+
+    def _launched(self, axis: IterVar) -> IterVar:
+        if not axis.thread_tag or (axis.dom is not None and axis.dom.extent is self.value):
+            return axis
+        return axis.with_fields(dom=Range(literal(0, self.value.dtype), self.value))
 
 
 @node

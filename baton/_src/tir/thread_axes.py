@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.ir.structural import structural_equal
 from baton._src.tir.expr import IterVar
-from baton._src.tir.operators import is_const
 from baton._src.tir.stmt import AttrStmt, For, ForKind, Stmt
 
 _VIRTUAL = ("vthread", "vthread.x", "vthread.y", "vthread.z")
@@ -18,17 +16,14 @@ def launch(axis: IterVar, body: Stmt) -> AttrStmt:
 def launched_axis(node: AttrStmt) -> IterVar | None:
     """The axis of threads that an attribute launches; None for other attributes."""
     axis = node.node
-    if not isinstance(axis, IterVar) or axis.dom is None or not axis.thread_tag or node.attr_key != _thread_key(axis):
-        return None
-    first = axis.dom.min
-    whole = is_const(first, 0) and structural_equal(axis.dom.extent, node.value)
-    return axis if whole else None
+    is_launched = isinstance(axis, IterVar) and axis.thread_tag and node.attr_key == _thread_key(axis)
+    return axis if is_launched else None
 
 
 def thread_loop(node: AttrStmt) -> For | None:
     """The loop over the threads that an attribute launches: on a CPU they run one after the other."""
     axis = launched_axis(node)
-    return None if axis is None else For(axis.var, 0, axis.extent, ForKind.SERIAL, node.body)
+    return None if axis is None else For(axis.var, 0, node.value, ForKind.SERIAL, node.body)
 
 
 def _thread_key(axis: IterVar) -> str:
