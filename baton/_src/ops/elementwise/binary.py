@@ -6,34 +6,50 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 (levels 1, 4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs
-from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradient,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import infer_broadcast, infer_comparison, operand
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.integer_power import power
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 tir = k.tir
 
 
+Pair = tuple[GraphExpr, GraphExpr]
+Slopes = Callable[[CallMaker, GraphExpr, GraphExpr, GraphExpr, GraphExpr], Pair]
+"""`slopes(b, x, y, out, grad)` builds both gradients."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One operator. `operands`: number (and bool if `of_bools`), int (and bool), int only, bool.
-    `slopes(b, x, y, out, grad)` builds both gradients."""
+    """One operator. `operands`: number (and bool if `of_bools`), int (and bool), int only, bool."""
 
     name: str
-    scalar: Callable[[Any, Any], Any]
-    numpy: Callable[[Any, Any], Any]
+    scalar: Callable[[k.Scalar, k.Scalar], k.Scalar]
+    numpy: Callable[[AnyArray, AnyArray], AnyArray]
     operands: str = "number"
     of_bools: bool = True
     compares: bool = False
@@ -41,14 +57,14 @@ class Row:
     high: float = 5.0
     right_low: float | None = None
     in_relax: bool = True
-    slopes: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]] | None = None
+    slopes: Slopes | None = None
 
 
-def _divide(a: Any, b: Any) -> Any:
+def _divide(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return tir.Div(a, b)
 
 
-def _np_divide(a: Any, b: Any) -> Any:
+def _np_divide(a: AnyArray, b: AnyArray) -> AnyArray:
     if np.issubdtype(np.asarray(a).dtype, np.integer):  # an integer divided by zero is zero, as in kernels
         divisor = np.where(b == 0, 1, b).astype(np.asarray(b).dtype)
         below, rest = np.floor_divide(a, divisor), np.mod(a, divisor)
@@ -56,62 +72,62 @@ def _np_divide(a: Any, b: Any) -> Any:
     return np.true_divide(a, b)
 
 
-def _np_trunc_divide(a: Any, b: Any) -> Any:
+def _np_trunc_divide(a: AnyArray, b: AnyArray) -> AnyArray:
     found = _np_divide(a, b)
     return found if np.issubdtype(np.asarray(a).dtype, np.integer) else np.trunc(found)
 
 
-def _trunc_divide(a: Any, b: Any) -> Any:
+def _trunc_divide(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.trunc(tir.Div(a, b)) if a.dtype.is_float else tir.Div(a, b)
 
 
-def _floor_divide(a: Any, b: Any) -> Any:
+def _floor_divide(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.floor(tir.Div(a, b)) if a.dtype.is_float else tir.FloorDiv(a, b)
 
 
-def _np_floor_divide(a: Any, b: Any) -> Any:
+def _np_floor_divide(a: AnyArray, b: AnyArray) -> AnyArray:
     return a // b if np.issubdtype(np.asarray(a).dtype, np.integer) else np.floor(np.true_divide(a, b))
 
 
-def _mod(a: Any, b: Any) -> Any:
+def _mod(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.call("fmod", a, b) if a.dtype.is_float else tir.Mod(a, b)
 
 
-def _bits(name: str, on_bools: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _bits(name: str, on_bools: Callable[[k.Scalar, k.Scalar], k.Scalar]) -> Callable[[k.Scalar, k.Scalar], k.Scalar]:
     return lambda a, b: on_bools(a, b) if a.dtype.is_bool else k.call(name, a, b)
 
 
-def _and(a: Any, b: Any) -> Any:
+def _and(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     """Both operands are there anyway: `tir.And` reads the second one only where the first one is true."""
     return tir.Select(a, b, k.const(False, "bool"))
 
 
-def _or(a: Any, b: Any) -> Any:
+def _or(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return tir.Select(a, k.const(True, "bool"), b)
 
 
-def _xor(a: Any, b: Any) -> Any:
+def _xor(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return tir.NE(a, b)
 
 
-def _add_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _add_slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
     return grad, grad
 
 
-def _subtract_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _subtract_slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
     return grad, b.op("negative", grad)
 
 
-def _multiply_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _multiply_slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
     return b.op("multiply", grad, y), b.op("multiply", grad, x)
 
 
-def _divide_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _divide_slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
     left = b.op("divide", grad, y)
     return left, b.op("negative", b.op("multiply", left, out))
 
 
-def _power_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _power_slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
     """Of 0 to the power of 0 they are 0: neither is 0 * x**-1 computed there, nor the logarithm."""
     is_zero = b.op("equal", y, b.full_like(y, 0))
     below = b.op("power", x, b.op("where", is_zero, y, b.op("subtract", y, b.full_like(y, 1))))
@@ -120,17 +136,17 @@ def _power_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any
     return left, b.op("multiply", grad, b.op("multiply", out, b.op("log", base)))
 
 
-def _remainder_slopes(quotient: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:
+def _remainder_slopes(quotient: str) -> Slopes:
     """x - quotient * y, where the quotient is a whole number."""
 
-    def slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    def slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
         return grad, b.op("negative", b.op("multiply", grad, b.op(quotient, x, y)))
 
     return slopes
 
 
-def _extremum_slopes(comparison: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:
-    def slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+def _extremum_slopes(comparison: str) -> Slopes:
+    def slopes(b: CallMaker, x: GraphExpr, y: GraphExpr, out: GraphExpr, grad: GraphExpr) -> Pair:
         left = b.op(comparison, x, y)
         zero = b.full_like(grad, 0)
         return b.op("where", left, grad, zero), b.op("where", left, zero, grad)
@@ -183,7 +199,7 @@ _ALLOWED: dict[str, Callable[[DataType], bool]] = {
 }
 
 
-def _check_dtype(call: OpCall[Any], row: Row) -> None:
+def _check_dtype(call: OpCall[Attrs], row: Row) -> None:
     for position in range(len(call.args)):
         dtype = operand(call, position).dtype
         if not dtype.is_void and not _ALLOWED[row.operands](dtype):
@@ -193,15 +209,15 @@ def _check_dtype(call: OpCall[Any], row: Row) -> None:
             call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "int32") first, or logical_xor')
 
 
-def _define(row: Row) -> OpDef[Any]:
-    def infer(call: OpCall[Any]) -> Info:
+def _define(row: Row) -> Definition:
+    def infer(call: OpCall[Attrs]) -> Info:
         _check_dtype(call, row)
         return infer_comparison(call) if row.compares else infer_broadcast(call)
 
-    def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Operand | float], attrs: Attrs, out: k.Result) -> k.Tensor:
         return k.elementwise(row.scalar, _matched(inputs), out, f"T_{row.name}", axes="ax")
 
-    def reference(inputs: Any, attrs: Attrs) -> Any:
+    def reference(inputs: tuple[AnyArray | float, AnyArray | float], attrs: Attrs) -> AnyArray:
         a, b = _same_kind(*inputs)
         if row.compares or row.operands == "bool":
             return np.asarray(row.numpy(a, b))
@@ -223,13 +239,13 @@ def _define(row: Row) -> OpDef[Any]:
     )
 
 
-def _matched(inputs: Any) -> list[Any]:
+def _matched(inputs: Sequence[k.Operand | float]) -> list[k.Operand]:
     """Host scalars as literals of the other operand's dtype."""
     dtype = next((x.dtype for x in inputs if isinstance(x, k.Tensor)), DataType("float32"))
     return [x if isinstance(x, (k.Tensor, k.PrimExpr)) else k.const(x, dtype) for x in inputs]
 
 
-def _same_kind(a: Any, b: Any) -> tuple[Any, Any]:
+def _same_kind(a: AnyArray | float, b: AnyArray | float) -> tuple[AnyArray, AnyArray]:
     """Python numbers as arrays of the other operand's dtype."""
     if type(a) is np.ndarray and type(b) is np.ndarray:
         return a, b
@@ -246,7 +262,7 @@ def _gradient(row: Row) -> Gradient[Attrs] | NotApplicable:
         why = "not differentiable" if row.compares or row.operands != "number" else "piecewise constant"
         return NotApplicable(why)
 
-    def gradient(b: Any, args: Any, attrs: Any, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, attrs: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         left, right = slopes(b, args[0], args[1], out, grad)
         return [b.op("collapse_sum_like", left, args[0]), b.op("collapse_sum_like", right, args[1])]
 
@@ -263,7 +279,7 @@ def _samples(row: Row) -> tuple[Sample, ...]:
     low, high = row.low, row.high
     right = low if row.right_low is None else row.right_low
 
-    def pair(a: tuple[Any, ...], b: tuple[Any, ...], dtype: str) -> Sample:
+    def pair(a: tuple[SampleDim, ...], b: tuple[SampleDim, ...], dtype: str) -> Sample:
         tolerance = 2e-2 if "16" in dtype and "float" in dtype else 2e-5
         return Sample((Arr(a, dtype, low, high), Arr(b, dtype, right, high)), rtol=tolerance)
 
@@ -277,4 +293,4 @@ def _samples(row: Row) -> tuple[Sample, ...]:
     )
 
 
-BINARY: tuple[OpDef[Any], ...] = tuple(_define(row) for row in ROWS)
+BINARY: tuple[Definition, ...] = tuple(_define(row) for row in ROWS)

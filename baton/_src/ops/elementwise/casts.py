@@ -6,12 +6,11 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
@@ -19,6 +18,7 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 from baton._src.values.whole_numbers import whole_numbers
 
 
@@ -26,7 +26,7 @@ from baton._src.values.whole_numbers import whole_numbers
 class CastAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr(doc="dtype of the result")
+    dtype: DataType = attr(doc="dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -39,7 +39,7 @@ def infer_cast(call: OpCall[CastAttrs]) -> Info:
     return like(call.tensor(0), call.attrs.dtype)
 
 
-def convert(x: Any, dtype: DataType) -> Any:
+def convert(x: npt.ArrayLike, dtype: DataType) -> AnyArray:
     """NumPy's cast; floats become integers as in compiled code."""
     with np.errstate(all="ignore"):
         source = wide(np.asarray(x))
@@ -71,12 +71,12 @@ ASTYPE = OpDef(
 )
 
 
-def infer_cast_like(call: OpCall[Any]) -> Info:
+def infer_cast_like(call: OpCall[Attrs]) -> Info:
     """The first operand with the dtype of the second."""
     return like(call.tensor(0), call.tensor(1).dtype)
 
 
-CAST_LIKE: OpDef[Any] = OpDef(
+CAST_LIKE: Definition = OpDef(
     "cast_like",
     inputs=(Input("data"), Input("dtype_like")),
     infer=infer_cast_like,
@@ -90,4 +90,4 @@ CAST_LIKE: OpDef[Any] = OpDef(
     summary="Convert the elements to the dtype of another tensor.",
 )
 
-CASTS: tuple[OpDef[Any], ...] = (ASTYPE, CAST_LIKE)
+CASTS: tuple[Definition, ...] = (ASTYPE, CAST_LIKE)

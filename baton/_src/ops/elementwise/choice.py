@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast, infer_broadcast, operand, same_dtype
@@ -20,18 +21,22 @@ from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 from baton._src.values.prim import prim_dtype
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class ClipAttrs(Attrs):
     """Relay's bounds."""
 
-    a_min: Any = attr(None, "lower bound", relay_only=True)
-    a_max: Any = attr(None, "upper bound", relay_only=True)
+    a_min: float | None = attr(None, "lower bound", relay_only=True)
+    a_max: float | None = attr(None, "upper bound", relay_only=True)
 
-
-def _bounds(inputs: Any, a: ClipAttrs) -> tuple[Any, Any]:
-    return (inputs[1], inputs[2]) if len(inputs) > 1 else (a.a_min, a.a_max)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Both of them, where `infer_clip` found them."""
+        assert self.a_min is not None
+        assert self.a_max is not None
+        return self.a_min, self.a_max
 
 
 def infer_clip(call: OpCall[ClipAttrs]) -> Info:
@@ -48,11 +53,13 @@ def infer_clip(call: OpCall[ClipAttrs]) -> Info:
     return x
 
 
-def compute_clip(inputs: Any, a: ClipAttrs, out: Any) -> Any:
+def compute_clip(
+    inputs: tuple[k.Tensor] | tuple[k.Tensor, k.Scalar, k.Scalar], a: ClipAttrs, out: k.Result
+) -> k.Tensor:
     """max, then min."""
-    low, high = _bounds(inputs, a)
+    low, high = (inputs[1], inputs[2]) if len(inputs) == 3 else a.bounds
 
-    def scalar(x: Any) -> Any:
+    def scalar(x: k.Scalar) -> k.Scalar:
         kept = out.dtype if not out.dtype.is_float else x.dtype
         bottom, top = (_bound(v, kept) for v in (low, high))
         return k.minimum(k.maximum(x, bottom), top)
@@ -60,7 +67,7 @@ def compute_clip(inputs: Any, a: ClipAttrs, out: Any) -> Any:
     return k.elementwise(scalar, inputs[:1], out)
 
 
-def _bound(value: Any, dtype: DataType) -> Any:
+def _bound(value: k.Scalar | float, dtype: DataType) -> k.Scalar:
     if isinstance(value, k.PrimExpr) and not isinstance(value, (k.tir.IntImm, k.tir.FloatImm)):
         return k.cast(dtype, value)
     number = value.value if isinstance(value, (k.tir.IntImm, k.tir.FloatImm)) else value
@@ -75,14 +82,15 @@ def _clamp(number: float, dtype: DataType) -> float:
     return int(max(min(number, high), low))
 
 
-def reference_clip(inputs: Any, a: ClipAttrs) -> Any:
+def reference_clip(inputs: tuple[AnyArray] | tuple[AnyArray, float, float], a: ClipAttrs) -> AnyArray:
     """`numpy.clip` with bounds in the operand's dtype."""
     x = np.asarray(inputs[0])
-    low, high = (_clamp(v, DataType(x.dtype)) for v in _bounds(inputs, a))
+    bounds = (inputs[1], inputs[2]) if len(inputs) == 3 else a.bounds
+    low, high = (_clamp(v, DataType(x.dtype)) for v in bounds)
     return computed_wide(lambda v: np.minimum(np.maximum(v, v.dtype.type(low)), v.dtype.type(high)), x)
 
 
-def gradient_clip(b: Any, args: Any, a: ClipAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_clip(b: CallMaker, args: Exprs, a: ClipAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Nothing where the bounds cut."""
     inside = b.op("equal", args[0], out)
     return [b.op("where", inside, grad, b.full_like(grad, 0)), *(None for _ in args[1:])]
@@ -111,17 +119,17 @@ CLIP = OpDef(
 )
 
 
-def infer_where(call: OpCall[Any]) -> Info:
+def infer_where(call: OpCall[Attrs]) -> Info:
     """Everything broadcast; the dtype of the two alternatives. Numbers are conditions, too: all but 0 hold."""
     condition, a, b = operand(call, 0), operand(call, 1), operand(call, 2)
     return broadcast(call, (condition, a, b), same_dtype(call, (a, b)))
 
 
-def _where(condition: Any, a: Any, b: Any) -> Any:
+def _where(condition: k.Scalar, a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.select(k.cast("bool", condition), a, b)
 
 
-def reference_where(inputs: Any, a: Any) -> Any:
+def reference_where(inputs: Sequence[AnyArray], a: Attrs) -> AnyArray:
     """`numpy.where`; the alternatives, of which each may be a number, have one dtype."""
     condition, *alternatives = inputs
     known = prim_dtype(alternatives[0])
@@ -130,7 +138,7 @@ def reference_where(inputs: Any, a: Any) -> Any:
     )
 
 
-def gradient_where(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_where(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """To each alternative where it was taken."""
     zero = b.full_like(grad, 0)
     left = b.op("where", args[0], grad, zero)
@@ -138,7 +146,7 @@ def gradient_where(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     return [None, b.op("collapse_sum_like", left, args[1]), b.op("collapse_sum_like", right, args[2])]
 
 
-WHERE: OpDef[Any] = OpDef(
+WHERE: Definition = OpDef(
     "where",
     inputs=(
         Input("condition"),
@@ -160,13 +168,13 @@ WHERE: OpDef[Any] = OpDef(
 )
 
 
-def gradient_fma(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_fma(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Each factor's is the other one."""
     slopes = (b.op("multiply", grad, args[1]), b.op("multiply", grad, args[0]), grad)
     return [b.op("collapse_sum_like", slope, arg) for slope, arg in zip(slopes, args)]
 
 
-EWISE_FMA: OpDef[Any] = OpDef(
+EWISE_FMA: Definition = OpDef(
     "ewise_fma",
     inputs=(Input("x1"), Input("x2"), Input("x3")),
     infer=infer_broadcast,
@@ -183,4 +191,4 @@ EWISE_FMA: OpDef[Any] = OpDef(
 )
 
 
-CHOICES: tuple[OpDef[Any], ...] = (CLIP, WHERE, EWISE_FMA)
+CHOICES: tuple[Definition, ...] = (CLIP, WHERE, EWISE_FMA)

@@ -7,13 +7,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs
-from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradient,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
@@ -23,75 +34,79 @@ from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, each
 from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import BOOL, DataType
+from baton._src.values.tensor import AnyArray
+
+Slope = Callable[[CallMaker, GraphExpr, GraphExpr], GraphExpr]
+"""`slope(b, x, y)` builds dy/dx in operators."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One function. `of_bools`: if not only of floats, it is one of bools, too. `domain` bounds the samples;
-    `slope(b, x, y)` builds dy/dx in operators; `stage` and `axes` name the kernel's block and loops."""
+    `stage` and `axes` name the kernel's block and loops."""
 
     name: str
-    scalar: Callable[[Any], Any]
-    numpy: Callable[[Any], Any]
+    scalar: Callable[[k.Scalar], k.Scalar]
+    numpy: Callable[[AnyArray], AnyArray]
     float_only: bool = True
     domain: tuple[float, float] = (-2.0, 2.0)
     result: str = "same"
     operands: str = "float"
     of_bools: bool = True
     in_relax: bool = True
-    slope: Callable[[Any, Any, Any], Any] | None = None
+    slope: Slope | None = None
     no_slope: str = "piecewise constant"
     stage: str = "compute"
     axes: str | None = None
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: k.Scalar) -> k.Scalar:
     return k.const(1, x.dtype) / k.sqrt(x)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: k.Scalar) -> k.Scalar:
     zero, one = k.const(0, x.dtype), k.const(1, x.dtype)
     if x.dtype.kind == "uint":
         return k.select(x > zero, one, zero)
     return k.select(x > zero, one, k.select(x < zero, k.const(-1, x.dtype), x if x.dtype.is_float else zero))
 
 
-def _absolute(x: Any) -> Any:
+def _absolute(x: k.Scalar) -> k.Scalar:
     if x.dtype.is_float:
         return k.fabs(x)
     return x if x.dtype.kind == "uint" else k.maximum(x, k.const(0, x.dtype) - x)
 
 
-def _rounded(name: str) -> Callable[[Any], Any]:
+def _rounded(name: str) -> Callable[[k.Scalar], k.Scalar]:
     """A rounding function, which leaves integers unchanged."""
     return lambda x: k.call(name, x) if x.dtype.is_float else x
 
 
-def _check(name: str, on_integers: bool) -> Callable[[Any], Any]:
+def _check(name: str, on_integers: bool) -> Callable[[k.Scalar], k.Scalar]:
     return lambda x: k.call(name, x) if x.dtype.is_float else k.const(on_integers, BOOL)
 
 
-def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _whole(function: Callable[[AnyArray], AnyArray]) -> Callable[[AnyArray], AnyArray]:
     return lambda x: x if np.issubdtype(x.dtype, np.integer) else function(x)
 
 
-def _negative(x: Any) -> Any:
+def _negative(x: k.Scalar) -> k.Scalar:
     return k.const(0, x.dtype) - x if not x.dtype.is_float else k.const(-1, x.dtype) * x
 
 
-def _reciprocal(b: Any, value: Any) -> Any:
+def _reciprocal(b: CallMaker, value: GraphExpr) -> GraphExpr:
     return b.op("divide", b.full_like(value, 1), value)
 
 
-def _erf_slope(b: Any, x: Any, y: Any) -> Any:
+def _erf_slope(b: CallMaker, x: GraphExpr, y: GraphExpr) -> GraphExpr:
     bell = b.op("exp", b.op("negative", b.op("multiply", x, x)))
     return b.op("multiply", bell, b.full_like(x, 2 / math.sqrt(math.pi)))
 
 
-def _inverse_root(sign: float, shift: float) -> Callable[[Any, Any, Any], Any]:
+def _inverse_root(sign: float, shift: float) -> Slope:
     """sign / sqrt(shift ± x²): the slopes of asin, acos, asinh, acosh."""
 
-    def slope(b: Any, x: Any, y: Any) -> Any:
+    def slope(b: CallMaker, x: GraphExpr, y: GraphExpr) -> GraphExpr:
         square = b.op("multiply", x, x)
         inside = (
             b.op("add", square, b.full_like(x, shift)) if shift != _ARC else b.op("subtract", b.full_like(x, 1), square)
@@ -101,17 +116,17 @@ def _inverse_root(sign: float, shift: float) -> Callable[[Any, Any, Any], Any]:
     return slope
 
 
-def _inverse(sign: float) -> Callable[[Any, Any, Any], Any]:
+def _inverse(sign: float) -> Slope:
     """1 / (1 + sign * x²): the slopes of atan and atanh."""
 
-    def slope(b: Any, x: Any, y: Any) -> Any:
+    def slope(b: CallMaker, x: GraphExpr, y: GraphExpr) -> GraphExpr:
         square = b.op("multiply", b.op("multiply", x, x), b.full_like(x, sign))
         return _reciprocal(b, b.op("add", square, b.full_like(x, 1)))
 
     return slope
 
 
-def _logarithm(base: float) -> Callable[[Any, Any, Any], Any]:
+def _logarithm(base: float) -> Slope:
     return lambda b, x, y: b.op("divide", b.full_like(x, 1 / math.log(base)), x)
 
 
@@ -191,17 +206,17 @@ ROWS = (
 )
 
 
-def _define(row: Row) -> OpDef[Any]:
-    def infer(call: OpCall[Any]) -> Info:
+def _define(row: Row) -> Definition:
+    def infer(call: OpCall[Attrs]) -> Info:
         x = call.tensor(0)
         if not x.dtype.is_void:
             _check_dtype(call, row, x.dtype)
         return like(x, BOOL) if row.result == "bool" else x
 
-    def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], attrs: Attrs, out: k.Result) -> k.Tensor:
         return k.elementwise(row.scalar, inputs, out, row.stage, row.axes)
 
-    def reference(inputs: Any, attrs: Attrs) -> Any:
+    def reference(inputs: Sequence[AnyArray], attrs: Attrs) -> AnyArray:
         (x,) = inputs
         if row.result == "bool":
             return np.asarray(row.numpy(np.asarray(x)))
@@ -222,7 +237,7 @@ def _define(row: Row) -> OpDef[Any]:
     )
 
 
-def _check_dtype(call: OpCall[Any], row: Row, dtype: DataType) -> None:
+def _check_dtype(call: OpCall[Attrs], row: Row, dtype: DataType) -> None:
     if row.float_only and not dtype.is_float:
         call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
     if row.operands == "bool" and not dtype.is_bool:
@@ -253,10 +268,10 @@ def _gradient(row: Row) -> Gradient[Attrs] | NotApplicable:
     if slope is None:
         return NotApplicable(row.no_slope)
 
-    def gradient(b: Any, args: Any, attrs: Any, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, attrs: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         return [b.op("multiply", grad, slope(b, args[0], out))]
 
     return gradient
 
 
-UNARY: tuple[OpDef[Any], ...] = tuple(_define(row) for row in ROWS)
+UNARY: tuple[Definition, ...] = tuple(_define(row) for row in ROWS)
