@@ -316,3 +316,17 @@ def test_a_shape_holds_no_fractions() -> None:
     """Guards: a tuple of host scalars as a target, one of them a float."""
     target = TupleInfo((PrimInfo(DataType("int64"), 2), PrimInfo(F32, 2.5)))
     rejects("argument 1 must be a shape", "broadcast_to", t(1), target)
+
+
+def test_the_options_of_unique_are_known_when_compiling() -> None:
+    """Guards: an axis that is a size of the program, of which no number can be made."""
+    options = [PrimInfo(BOOL, flag) for flag in (True, False, False, False)]
+    rejects("axis must be a number that is known when compiling", "unique", t(4, 4), *options, PrimInfo(N.dtype, N))
+
+
+def test_bounds_of_slices_are_whole() -> None:
+    """Guards: fractions in bounds, which were cut off, and in those of slice_scatter, which failed in the compiler."""
+    one = TupleInfo((PrimInfo(DataType("int64"), 1),))
+    rejects("end must be integers", "strided_slice", t(4), one, one, TupleInfo((PrimInfo(F32, 2.5),)))
+    start, step = PrimInfo(F32, 0.5), PrimInfo(DataType("int64"), 1)
+    rejects("start is an integer, got 0.5", "slice_scatter", t(4), t(2), start, PrimInfo(DataType("int64"), 2), step)

@@ -181,6 +181,8 @@ Reference = Callable[[Any, A], Any]
 """`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
 Exprs = Sequence[GraphExpr]
 """The operands of a call, in order."""
+InRelax = tuple[Sequence[Argument], Attrs] | tuple[Sequence[Argument], Attrs, "Definition"]
+"""A call as Relax has it: operands, attributes, and the operator where it is another one."""
 Gradients = Sequence[GraphExpr | None]
 """A gradient for each operand of a call; None: it has none."""
 Decompose = Callable[[CallMaker, Exprs, A, Any], GraphExpr | None]
@@ -240,7 +242,7 @@ class OpDef(Generic[A]):
     in_relax: bool = field(kw_only=True, default=True)
     """Whether `relax.op` offers it; a Relay-only operator still exists in Relax for lowering, under `relax.<name>`."""
     relax_builder: Callable[..., Any] | None = field(kw_only=True, default=None)
-    relay_to_relax: Callable[..., Any] | None = field(kw_only=True, default=None)
+    relay_to_relax: Callable[[Exprs, A], InRelax] | None = field(kw_only=True, default=None)
     """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument), or
     `(args, attrs, definition)` where Relax has another operator for it."""
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)

@@ -20,7 +20,7 @@ def normal_axis(call: OpCall[Attrs], axis: object, ndim: int, name: str = "axis"
     return axis + ndim if axis < 0 else axis
 
 
-def normal_axes(call: OpCall[Attrs], axes: Iterable[int], ndim: int, name: str = "axis") -> tuple[int, ...]:
+def normal_axes(call: OpCall[Attrs], axes: Iterable[object], ndim: int, name: str = "axis") -> tuple[int, ...]:
     """The same for several; an error also if two of them are the same axis."""
     found = tuple(normal_axis(call, a, ndim, name) for a in axes)
     if len(set(found)) != len(found):

@@ -10,7 +10,7 @@ Indices are int64 throughout. Sixteen-bit floats are computed in float32 and rou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
@@ -43,11 +43,17 @@ class Result(Protocol):
     def ndim(self) -> int: ...
 
 
+@runtime_checkable
 class Results(Protocol):
     """What a kernel of several results computes."""
 
     @property
     def fields(self) -> tuple[Result, ...]: ...
+
+
+def first_of(out: Result | Results) -> Result:
+    """What is computed, of several results the first."""
+    return out.fields[0] if isinstance(out, Results) else out
 
 
 # ------------------------------------------------------------------------------------------------- scalars

@@ -22,3 +22,7 @@ class OpBuilder(CallMaker, Protocol):
     def __call__(self, *args: Given, **attrs: object) -> Made:
         """A call of the operator itself; trailing Nones among the operands are left out."""
         ...
+
+    def op(self, name: str, *args: Given, **attrs: object) -> GraphExpr:
+        """A call of another operator."""
+        ...

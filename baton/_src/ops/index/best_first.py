@@ -5,8 +5,7 @@ Most elements are turned down, several at once in one comparison. The order is t
 
 from __future__ import annotations
 
-from typing import Any
-
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.index.few_in_order import FEW, few_in_order
 from baton._src.ops.index.heap import Heap
@@ -17,20 +16,21 @@ from baton._src.ops.loop_nests import both, let, local, when
 from baton._src.ops.vector_loops import over_rows
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 
 PART = 4
 """Of a row of less than so many times the elements that are wanted, all are sorted."""
 
 
-def best_first(x: k.Tensor, axis: int, count: Any, descending: bool) -> k.Tensor:
+def best_first(x: k.Tensor, axis: int, count: Dim, descending: bool) -> k.Tensor:
     """int64 positions of the first `count` elements along `axis` in sorted order; the axis has at least so many."""
     wanted, extent = k.index(count), k.index(x.shape[axis])
     shape = tuple(wanted if n == axis else d for n, d in enumerate(x.shape))
     rows = [d for n, d in enumerate(x.shape) if n != axis]
 
-    def body(ins: Any, outs: Any) -> Stmt:
-        def row(outer: tuple[Any, ...]) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
+        def row(outer: tuple[k.Scalar, ...]) -> Stmt:
             elements = Row(ins[0], outs[0], outer, axis, Ranked(x.dtype, descending))
 
             if isinstance(wanted, tir.IntImm):
@@ -45,17 +45,16 @@ def best_first(x: k.Tensor, axis: int, count: Any, descending: bool) -> k.Tensor
 
         return over_rows(rows, steps_of_row(extent), row)
 
-    found: k.Tensor = extern(shape, [x], body, "best_first", ["int64"])
-    return found
+    return extern(shape, [x], body, "best_first", "int64")
 
 
-def _from_heap(elements: Row, count: Any, size: Any) -> Stmt:
+def _from_heap(elements: Row, count: k.Scalar, size: k.Scalar) -> Stmt:
     """Write the positions of the best `count` of `size` elements: a heap, whose root is the last one, then sorted.
 
     Where they are a large part of the row, all of it is sorted.
     """
 
-    def found(kept: Any) -> Stmt:
+    def found(kept: k.Scalar) -> Stmt:
         def with_items(items: Items) -> Stmt:
             first = elements.fill(items, k.index(0), count)
             everything = elements.fill(items, count, size)
@@ -70,14 +69,14 @@ def _from_heap(elements: Row, count: Any, size: Any) -> Stmt:
     return let("kept", k.select(is_small_part, count, size), found)
 
 
-def _into_heap(elements: Row, items: Items, count: Any, size: Any) -> Stmt:
+def _into_heap(elements: Row, items: Items, count: k.Scalar, size: k.Scalar) -> Stmt:
     """The first `count` items become a heap, and the elements behind them come in if they are better."""
     root = k.index(0)
 
-    def with_cursor(cursor: Any) -> Stmt:
+    def with_cursor(cursor: Buffer) -> Stmt:
         heap = Heap(items.at, items.put, lambda one, other: stands_before(other, one), (cursor, root))
 
-        def challenge(place: Any) -> Stmt:
+        def challenge(place: k.Scalar) -> Stmt:
             return both(items.put(root, elements.item(place)), heap.sink(root, count))
 
         bound = elements.ranked.rank_of(items.at(root))

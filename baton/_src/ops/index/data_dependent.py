@@ -11,12 +11,13 @@ counts. Source: facts relax-ops-passes-vm §1 (set), relay-language §6 levels 3
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Counted, Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
+from baton._src.ir.op_def import Counted, Definition, Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
 from baton._src.ops.index.places import count_places, fill_by_axis, fill_by_place
@@ -25,23 +26,24 @@ from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, INT32, INT64
+from baton._src.values.tensor import AnyArray
 
 _NO_KERNEL = NotApplicable("the shape of the result depends on the elements")
 _NO_SLOPE = NotApplicable("piecewise constant")
 
 
-def infer_nonzero(call: OpCall[Any]) -> Info:
+def infer_nonzero(call: OpCall[Attrs]) -> Info:
     """As many rows as the operand has axes (one for a scalar)."""
     x = call.tensor(0)
     return TensorInfo(None, INT64, 2, x.vdevice)
 
 
-def reference_nonzero(inputs: Any, attributes: Any) -> Any:
+def reference_nonzero(inputs: Sequence[AnyArray], attributes: Attrs) -> AnyArray:
     """`numpy.nonzero`, stacked."""
     return np.stack(np.nonzero(np.atleast_1d(inputs[0]))).astype(np.int64)
 
 
-NONZERO: OpDef[Any] = OpDef(
+NONZERO: Definition = OpDef(
     "nonzero",
     inputs=(Input("x"),),
     infer=infer_nonzero,
@@ -56,7 +58,7 @@ NONZERO: OpDef[Any] = OpDef(
 )
 
 
-def infer_argwhere(call: OpCall[Any]) -> Info:
+def infer_argwhere(call: OpCall[Attrs]) -> Info:
     """A row an element."""
     x = call.tensor(0)
     if x.ndim < 0:
@@ -64,7 +66,7 @@ def infer_argwhere(call: OpCall[Any]) -> Info:
     return TensorInfo((AnyDim(), x.ndim), INT32, vdevice=x.vdevice)
 
 
-ARGWHERE: OpDef[Any] = OpDef(
+ARGWHERE: Definition = OpDef(
     "argwhere",
     inputs=(Input("condition"),),
     infer=infer_argwhere,
@@ -82,12 +84,12 @@ ARGWHERE: OpDef[Any] = OpDef(
 # ----------------------------------------------------------------------------------------------------- unique
 
 
-def _option(call: OpCall[Any], position: int, default: Any) -> Any:
+def _option(call: OpCall[Attrs], position: int, default: bool | None) -> bool | float | None:
     """The value of a host scalar; the call fails if it is not known."""
     if position >= len(call.args):
         return default
     found = call.args[position]
-    if not isinstance(found, PrimInfo) or found.value is None:
+    if not isinstance(found, PrimInfo) or not isinstance(found.value, (int, float)):
         name = call.op.inputs[position].name
         given = "one that is not known" if isinstance(found, PrimInfo) else kind_in_words(found)
         call.fail(f"{name} must be a number that is known when compiling, got {given}", code="op-argument")
@@ -95,7 +97,7 @@ def _option(call: OpCall[Any], position: int, default: Any) -> Any:
     return bool(value) if found.dtype == BOOL else value
 
 
-def infer_unique(call: OpCall[Any]) -> Info:
+def infer_unique(call: OpCall[Attrs]) -> Info:
     """Distinct elements, then first places, inverse and counts where asked for."""
     x = call.tensor(0)
     index, inverse, counts = (bool(_option(call, i, False)) for i in (2, 3, 4))
@@ -107,7 +109,7 @@ def infer_unique(call: OpCall[Any]) -> Info:
     return TupleInfo((first, *more)) if more else first
 
 
-def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, Any]:
+def distinct(x: AnyArray, ordered: bool, axis: int | None) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Distinct elements (rows along `axis`), their first places, the inverse and the counts."""
     values, first, inverse, counts = np.unique(
         wide(x), return_index=True, return_inverse=True, return_counts=True, axis=axis
@@ -122,19 +124,19 @@ def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, An
     return values.astype(x.dtype, copy=False), first, inverse, counts
 
 
-def reference_unique(inputs: Any, attributes: Any) -> Any:
+def reference_unique(inputs: tuple[AnyArray, *tuple[int, ...]], attributes: Attrs) -> AnyArray | tuple[AnyArray, ...]:
     """`numpy.unique`."""
-    defaults: list[Any] = [True, False, False, False, None]
-    x, ordered, index, inverse, counts, axis = list(inputs) + defaults[len(inputs) - 1 :]
-    x, axis = np.asarray(x), None if axis is None else int(axis)
+    x, *given = inputs
+    ordered, index, inverse, counts = (*map(bool, given[:4]), *(True, False, False, False)[len(given) :])
+    axis = int(given[4]) if len(given) > 4 else None
     if ordered and not (index or inverse or counts):  # much faster
         return np.unique(wide(x), axis=axis).astype(x.dtype, copy=False)
-    values, *rest = distinct(x, bool(ordered), axis)
+    values, *rest = distinct(x, ordered, axis)
     chosen = [r.astype(np.int64) for r, wanted in zip(rest, (index, inverse, counts)) if wanted]
     return (values, *chosen) if chosen else values
 
 
-UNIQUE: OpDef[Any] = OpDef(
+UNIQUE: Definition = OpDef(
     "unique",
     inputs=(
         Input("x"),
@@ -176,17 +178,17 @@ def infer_padded(call: OpCall[RelayUniqueAttrs]) -> Info:
     return TupleInfo((*fields, same) if call.attrs.return_counts else fields)
 
 
-def reference_padded(inputs: Any, a: RelayUniqueAttrs) -> Any:
+def reference_padded(inputs: Sequence[AnyArray], a: RelayUniqueAttrs) -> tuple[AnyArray, ...]:
     """`numpy.unique`, zeros behind."""
     (x,) = inputs
     values, first, inverse, counts = distinct(x, a.sorted, None)
 
-    def padded(found: Any, dtype: Any) -> Any:
+    def padded(found: AnyArray, dtype: npt.DTypeLike) -> AnyArray:
         result = np.zeros(len(x), dtype)
         result[: len(found)] = found
         return result
 
-    fields: tuple[Any, ...] = (padded(values, x.dtype), padded(first, np.int32), inverse.astype(np.int32))
+    fields: tuple[AnyArray, ...] = (padded(values, x.dtype), padded(first, np.int32), inverse.astype(np.int32))
     fields = (*fields, np.array([len(values)], np.int32))
     return (*fields, padded(counts, np.int32)) if a.return_counts else fields
 
@@ -213,4 +215,4 @@ RELAY_UNIQUE = OpDef(
     summary="The unique elements of a vector, padded to its length, and their number.",
 )
 
-DATA_DEPENDENT: tuple[OpDef[Any], ...] = (NONZERO, ARGWHERE, UNIQUE, RELAY_UNIQUE)
+DATA_DEPENDENT: tuple[Definition, ...] = (NONZERO, ARGWHERE, UNIQUE, RELAY_UNIQUE)

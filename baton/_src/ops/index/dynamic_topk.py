@@ -9,13 +9,15 @@ Relax's is ours: importers need it, too, for numbers that are computed from size
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import as_dim
 from baton._src.ops.index.best_first import best_first
@@ -23,6 +25,7 @@ from baton._src.ops.index.topk import TopKAttrs, first_extent, is_largest, refer
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -33,13 +36,13 @@ class DynTopKAttrs(Attrs):
     ret_type: str = attr("both", 'the results: "both", "values" or "indices"')
     largest: bool = attr(True, "select the largest elements", relax_only=True)
     is_ascend: bool = attr(False, "select the smallest elements", relay_only=True)
-    dtype: Any = attr("int32", "dtype of indices")
+    dtype: DataType = attr("int32", "dtype of indices")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
 
 
-def _count(value: Any) -> int:
+def _count(value: AnyArray | int) -> int:
     """The only element of an operand."""
     return int(np.asarray(value).reshape(-1)[0])
 
@@ -78,31 +81,29 @@ def _extent(call: OpCall[DynTopKAttrs], count: Dim, dim: Dim) -> Dim:
     return first_extent(call, count, dim)
 
 
-def compute(inputs: Any, a: DynTopKAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DynTopKAttrs, out: k.Result | k.Results) -> k.Tensor | tuple[k.Tensor, ...]:
     """The first k of the sorted order: k is what the result has of them."""
     x, axis = inputs[0], from_front(a.axis, inputs[0].ndim)
-    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
-    return results_at(best_first(x, axis, first.shape[axis], is_largest(a)), x, axis, a, out)
+    return results_at(best_first(x, axis, k.first_of(out).shape[axis], is_largest(a)), x, axis, a)
 
 
-def reference(inputs: Any, a: DynTopKAttrs) -> Any:
+def reference(inputs: tuple[AnyArray, AnyArray | int], a: DynTopKAttrs) -> AnyArray | tuple[AnyArray, AnyArray]:
     """topk."""
-    options = {"axis": a.axis, "ret_type": a.ret_type, "dtype": a.dtype}
-    return reference_topk(
-        inputs[:1], TopKAttrs(k=_count(inputs[1]), largest=a.largest, is_ascend=a.is_ascend, **options)
-    )
+    options = {name: getattr(a, name) for name in ("axis", "ret_type", "dtype", "largest", "is_ascend")}
+    return reference_topk(inputs[:1], TopKAttrs(k=_count(inputs[1]), **options))
 
 
-def reference_of_scalar(inputs: Any, a: DynTopKAttrs) -> Any:
+def reference_of_scalar(inputs: tuple[AnyArray, int], a: DynTopKAttrs) -> AnyArray | tuple[AnyArray, ...]:
     """topk, where none is none."""
     found = reference((inputs[0], inputs[1] or 1), a)
     if inputs[1]:
         return found
-    none = [np.take(v, range(0), axis=a.axis) for v in (found if a.ret_type == "both" else (found,))]
-    return tuple(none) if a.ret_type == "both" else none[0]
+    if isinstance(found, tuple):
+        return tuple(np.take(v, range(0), axis=a.axis) for v in found)
+    return np.take(found, range(0), axis=a.axis)
 
 
-def gradient(b: Any, args: Any, a: DynTopKAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: DynTopKAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Back to where the values came from."""
     if a.ret_type == "indices":
         return [b.full_like(args[0], 0), None]

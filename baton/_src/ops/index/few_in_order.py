@@ -9,7 +9,6 @@ elements are turned down, several at once in one comparison.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.index.ranked_row import Row
@@ -18,22 +17,23 @@ from baton._src.ops.index.sorted_items import COLUMNS, broadcast, known_number, 
 from baton._src.ops.loop_nests import both, load, loop, store
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 
 FEW = 64
 """So many elements at most are kept in order."""
-Comparison = Callable[[Item, Item], Any]
+Comparison = Callable[[Item, Item], k.Scalar]
 _BEFORE = tuple(range(COLUMNS - 1, 2 * COLUMNS - 1))
 """Lanes of two vectors: the last one of the first, and all but the last one of the second."""
 
 
-def few_in_order(elements: Row, count: Any, size: Any) -> Stmt:
+def few_in_order(elements: Row, count: k.Scalar, size: k.Scalar) -> Stmt:
     """Write the positions of the best `count` of `size` elements, at most `FEW`."""
     known = known_number(count)
     vectors = FEW // COLUMNS if known is None else -(-known.value // COLUMNS)
     used = (count + k.index(COLUMNS - 1)) // k.index(COLUMNS) if known is None else k.index(vectors)
 
-    def with_best(best: tuple[Any, ...]) -> Stmt:
+    def with_best(best: tuple[Buffer, ...]) -> Stmt:
         kept = _Few(elements, best, used)
         first = loop(count, lambda n: kept.insert(n, stands_before), "s")
         rest = elements.those_before(
@@ -50,11 +50,11 @@ class _Few:
     """Items in order, behind a vector of items that stand before all others."""
 
     elements: Row
-    best: tuple[Any, ...]
-    vectors: Any
+    best: tuple[Buffer, ...]
+    vectors: k.Scalar
     """Vectors of items that are used."""
 
-    def at(self, number: Any) -> Item:
+    def at(self, number: k.Scalar) -> Item:
         """An item."""
         return tuple(load(b, k.index(COLUMNS) + number) for b in self.best)
 
@@ -63,7 +63,7 @@ class _Few:
         ranked = self.elements.ranked
         return both(self._set(k.index(0), ranked.before_all), self._each(lambda at: self._set(at, ranked.behind_all)))
 
-    def insert(self, place: Any, is_before: Comparison) -> Stmt:
+    def insert(self, place: k.Scalar, is_before: Comparison) -> Stmt:
         """An element that belongs among them: the last one drops out."""
 
         def shifted(item: Item) -> Stmt:
@@ -71,24 +71,24 @@ class _Few:
 
         return with_item(self.elements.item(place), shifted)
 
-    def insert_later(self, place: Any) -> Stmt:
+    def insert_later(self, place: k.Scalar) -> Stmt:
         """An element that is further on than those that are kept."""
         return self.insert(place, has_lesser_rank)
 
-    def _shift(self, item: Item, at: Any, is_before: Comparison) -> Stmt:
+    def _shift(self, item: Item, at: k.Scalar, is_before: Comparison) -> Stmt:
         """A vector; those before it still are as they were."""
         here, ahead = (tuple(tir.BufferLoad(b, (vector(p),)) for b in self.best) for p in (at, at - k.index(COLUMNS)))
         before = tuple(tir.Shuffle(pair, _BEFORE) for pair in zip(ahead, here, strict=True))
         chosen = inserted(before, here, tuple(broadcast(part) for part in item), is_before)
         return with_item(chosen, lambda kept: both(*(store(b, [vector(at)], p) for b, p in zip(self.best, kept))))
 
-    def _set(self, at: Any, item: Item) -> Stmt:
+    def _set(self, at: k.Scalar, item: Item) -> Stmt:
         return both(*(store(b, [vector(at)], broadcast(part)) for b, part in zip(self.best, item, strict=True)))
 
-    def _each(self, body: Any, backwards: bool = False) -> Stmt:
+    def _each(self, body: Callable[[k.Scalar], Stmt], backwards: bool = False) -> Stmt:
         """`body` of where each vector begins: registers, where their number is known."""
 
-        def at(number: Any) -> Any:
+        def at(number: k.Scalar) -> k.Scalar:
             return (self.vectors - number if backwards else number + k.index(1)) * k.index(COLUMNS)
 
         known = known_number(self.vectors)

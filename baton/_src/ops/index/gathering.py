@@ -9,19 +9,21 @@ Negative indices count from the end. In Relax the *last* axis of gather_nd's ind
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -31,7 +33,7 @@ class GatherAttrs(Attrs):
     axis: int = attr(0, "the axis to index")
 
 
-def from_either_end(position: Any, extent: Any) -> Any:
+def from_either_end(position: k.Scalar, extent: Dim) -> k.Scalar:
     """A negative position counted from the front."""
     found = k.index(position)
     return k.select(found < k.index(0), found + k.index(extent), found)
@@ -48,7 +50,7 @@ def infer_elements(call: OpCall[GatherAttrs]) -> Info:
     return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice, at.shape_var)
 
 
-def check_covered(call: OpCall[Any], given: TensorInfo, name: str, axis: int) -> None:
+def check_covered(call: OpCall[Attrs], given: TensorInfo, name: str, axis: int) -> None:
     """Along all axes but `axis` the data reaches as far as what is `given` beside it, unless that is empty: kernels
     look where sizes are known only when they run."""
     x = call.tensor(0)
@@ -59,18 +61,18 @@ def check_covered(call: OpCall[Any], given: TensorInfo, name: str, axis: int) ->
             call.fail(f"axis {n} of the {name} {show_shape(given.shape)} is longer than that of the data, {have}")
 
 
-def compute_elements(inputs: Any, a: GatherAttrs, out: Any) -> Any:
+def compute_elements(inputs: Sequence[k.Tensor], a: GatherAttrs, out: k.Result) -> k.Tensor:
     """The index replaced along the axis."""
     x, at = inputs
     axis = from_front(a.axis, x.ndim)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         return x(*(from_either_end(at(*i), x.shape[axis]) if n == axis else j for n, j in enumerate(i)))
 
     return k.compute(out.shape, body, "T_gather", axes="ax")
 
 
-def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
+def reference_elements(inputs: Sequence[AnyArray], a: GatherAttrs) -> AnyArray:
     """`numpy.take_along_axis` on the leading part of the data."""
     x, at = inputs[0], inputs[1].astype(np.int64)
     axis = from_front(a.axis, x.ndim)
@@ -83,7 +85,7 @@ def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
     return np.take_along_axis(part, at, axis)
 
 
-def gradient_elements(b: Any, args: Any, a: GatherAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_elements(b: CallMaker, args: Exprs, a: GatherAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Adds the gradient at the gathered positions."""
     return [b.op("scatter_elements", b.full_like(args[0], 0), args[1], grad, axis=a.axis, reduction="add"), None]
 
@@ -112,7 +114,7 @@ class GatherNDAttrs(Attrs):
     """How many axes are shared."""
 
     batch_dims: int = attr(0, "number of leading batch axes shared by data and indices")
-    index_rank: Any = attr(None, "number of coordinates per index, if it is not static", relay_only=True)
+    index_rank: int | None = attr(None, "number of coordinates per index, if it is not static", relay_only=True)
 
 
 def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
@@ -124,14 +126,13 @@ def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
     if not at.shape:
         call.fail("indices must have an axis of coordinates, got a scalar")
     batch = call.attrs.batch_dims
-    count: Any = at.shape[0] if leading else at.shape[-1]
-    if not isinstance(count, int):
-        count = getattr(call.attrs, "index_rank", None)
-        if count is None and leading:
-            message = f"how many coordinates there are, the first dim of {show_shape(at.shape)}, is not known"
-            call.fail(message, help="give index_rank: the result's rank depends on it")
-        if count is None:
-            return TensorInfo(None, x.dtype, -1, x.vdevice)
+    found = at.shape[0] if leading else at.shape[-1]
+    count = found if isinstance(found, int) else call.attrs.index_rank
+    if count is None and leading:
+        message = f"how many coordinates there are, the first dim of {show_shape(at.shape)}, is not known"
+        call.fail(message, help="give index_rank: the result's rank depends on it")
+    if count is None:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
     around = at.shape[1:] if leading else at.shape[:-1]
     if batch < 0 or batch + count > x.ndim or batch > len(around):
         call.fail(
@@ -146,14 +147,14 @@ def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
     return TensorInfo((*around, *x.shape[batch + count :]), x.dtype, vdevice=x.vdevice)
 
 
-def compute_nd(inputs: Any, a: GatherNDAttrs, out: Any, leading: bool) -> Any:
+def compute_nd(inputs: Sequence[k.Tensor], a: GatherNDAttrs, out: k.Result, leading: bool) -> k.Tensor:
     """One load for each element, at its coordinates."""
     x, at = inputs
     around = at.ndim - 1
     batch = a.batch_dims
     count = around + x.ndim - batch - len(out.shape)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         outer = i[:around]
         where = [
             from_either_end(at(k.index(c), *outer) if leading else at(*outer, k.index(c)), x.shape[batch + c])
@@ -164,7 +165,7 @@ def compute_nd(inputs: Any, a: GatherNDAttrs, out: Any, leading: bool) -> Any:
     return k.compute(out.shape, body, "T_gather_nd", axes="ax")
 
 
-def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:
+def reference_nd(inputs: Sequence[AnyArray], a: GatherNDAttrs, leading: bool) -> AnyArray:
     """NumPy's indexing by tuples of arrays."""
     x, at = inputs[0], inputs[1].astype(np.int64)
     at = np.moveaxis(at, 0, -1) if leading else at
@@ -174,11 +175,11 @@ def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:
     return np.array(found, order="C")  # of rank 0, too
 
 
-def _gather_nd(name: str, leading: bool) -> OpDef[Any]:
+def _gather_nd(name: str, leading: bool) -> Definition:
     scatter = "relay_scatter_nd" if leading else "scatter_nd"
     moved = (lambda shape: (shape[-1], *shape[:-1])) if leading else (lambda shape: shape)
 
-    def gradient(b: Any, args: Any, a: GatherNDAttrs, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, a: GatherNDAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         if a.batch_dims:
             raise fail(
                 "op-gradient", f"{name} has no gradient with batch_dims", help="write the shared axes as coordinates"
@@ -209,4 +210,4 @@ def _gather_nd(name: str, leading: bool) -> OpDef[Any]:
 GATHER_ND = _gather_nd("gather_nd", leading=False)
 RELAY_GATHER_ND = _gather_nd("relay_gather_nd", leading=True)
 
-GATHERS: tuple[OpDef[Any], ...] = (GATHER_ELEMENTS, GATHER_ND, RELAY_GATHER_ND)
+GATHERS: tuple[Definition, ...] = (GATHER_ELEMENTS, GATHER_ND, RELAY_GATHER_ND)

@@ -5,8 +5,6 @@ It is stable in both directions (equal elements keep their order). NaN counts as
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from baton._src.ops import kernel_words as k
@@ -17,7 +15,9 @@ from baton._src.ops.loop_nests import both
 from baton._src.ops.precision import wide
 from baton._src.ops.vector_loops import over_rows
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 
 def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
@@ -25,8 +25,8 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
     extent = k.index(x.shape[axis])
     rows = [d for a, d in enumerate(x.shape) if a != axis]
 
-    def body(ins: Any, outs: Any) -> Stmt:
-        def row(outer: tuple[Any, ...]) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
+        def row(outer: tuple[k.Scalar, ...]) -> Stmt:
             elements = Row(ins[0], outs[0], outer, axis, Ranked(x.dtype, descending))
 
             def ordered(items: Items) -> Stmt:
@@ -36,15 +36,15 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
 
         return over_rows(rows, steps_of_row(extent), row)
 
-    found: k.Tensor = extern(tuple(x.shape), [x], body, "sort_order", ["int64"])
-    return found
+    return extern(tuple(x.shape), [x], body, "sort_order", "int64")
 
 
-def reference_order(x: Any, axis: int, descending: bool) -> Any:
+def reference_order(x: AnyArray, axis: int, descending: bool) -> AnyArray:
     """A stable argsort, NaN greatest: NumPy has it so of its own floats."""
     x = wide(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     flipped = np.flip(x, axis)
     found = np.flip(np.argsort(flipped, axis=axis, kind="stable"), axis)
-    return x.shape[axis] - 1 - found
+    last: int = x.shape[axis] - 1
+    return np.asarray(last - found)

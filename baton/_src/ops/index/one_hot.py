@@ -7,24 +7,26 @@ Relax gives the two values as host scalars, Relay as scalar tensors; an index ou
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.index.take import indices_info
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.prim import prim_dtype
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -33,7 +35,7 @@ class OneHotAttrs(Attrs):
 
     depth: int = attr(doc="length of a row")
     axis: int = attr(-1, "position of the new axis in the result")
-    dtype: Any = attr(VOID, "dtype of the elements; void: that of the two values", relay_only=True)
+    dtype: DataType = attr(VOID, "dtype of the elements; void: that of the two values", relay_only=True)
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
@@ -44,13 +46,13 @@ class DynOneHotAttrs(Attrs):
     """Place of the new axis."""
 
     axis: int = attr(-1, "position of the new axis in the result")
-    dtype: Any = attr("float32", "dtype of the elements")
+    dtype: DataType = attr("float32", "dtype of the elements")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[OneHotAttrs | DynOneHotAttrs]) -> Info:
     """The dims of the indices and the depth."""
     at, a = indices_info(call, 0), call.attrs
     kinds = [x.dtype for x in call.args[1:3] if isinstance(x, (PrimInfo, TensorInfo))]
@@ -71,7 +73,7 @@ def infer(call: OpCall[Any]) -> Info:
     return TensorInfo((*at.shape[:axis], depth, *at.shape[axis:]), dtype, vdevice=at.vdevice)
 
 
-def _depth(call: OpCall[Any]) -> Dim:
+def _depth(call: OpCall[OneHotAttrs | DynOneHotAttrs]) -> Dim:
     if isinstance(call.attrs, OneHotAttrs):
         if call.attrs.depth < 1:
             call.fail(f"depth must be positive, got {call.attrs.depth}", code="op-attribute")
@@ -80,23 +82,24 @@ def _depth(call: OpCall[Any]) -> Dim:
     return AnyDim() if value is None else int(np.asarray(value).reshape(-1)[0])
 
 
-def compute(inputs: Any, a: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Operand], a: OneHotAttrs | DynOneHotAttrs, out: k.Result) -> k.Tensor:
     """Compare the index with the place."""
     at, on, off = inputs[:3]
+    assert isinstance(at, k.Tensor)
     axis = from_front(a.axis, at.ndim + 1)
 
-    def scalar(value: Any) -> Any:
+    def scalar(value: k.Operand) -> k.Scalar:
         found = value() if isinstance(value, k.Tensor) else value
-        return k.cast(out.dtype, found) if isinstance(found, k.PrimExpr) else k.const(found, out.dtype)
+        return k.cast(out.dtype, found)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         here = k.index(at(*i[:axis], *i[axis + 1 :]))
         return k.select(k.tir.EQ(here, i[axis]), scalar(on), scalar(off))
 
     return k.compute(out.shape, body, "T_one_hot", axes="ax")
 
 
-def reference(inputs: Any, a: Any) -> Any:
+def reference(inputs: Sequence[AnyArray], a: OneHotAttrs | DynOneHotAttrs) -> AnyArray:
     """Compare the index with the place."""
     at, on, off = (np.asarray(x) for x in inputs[:3])
     depth = a.depth if isinstance(a, OneHotAttrs) else int(np.asarray(inputs[3]).reshape(-1)[0])
@@ -108,8 +111,14 @@ def reference(inputs: Any, a: Any) -> Any:
 
 
 def relay_builder(
-    make: Any, indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int = -1, dtype: Any = "float32"
-) -> Any:
+    make: OpBuilder,
+    indices: Given,
+    on_value: Given,
+    off_value: Given,
+    depth: Given,
+    axis: int = -1,
+    dtype: object = "float32",
+) -> Made:
     """A depth that is a tensor makes it `dyn.one_hot`."""
     on, off = (x if isinstance(x, GraphExpr) else make.const(x, dtype) for x in (on_value, off_value))
     if is_computed(depth):
@@ -117,7 +126,7 @@ def relay_builder(
     return make(indices, on, off, depth=depth, axis=axis, dtype=dtype)
 
 
-def gradient(b: Any, args: Any, a: OneHotAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: OneHotAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The value at the index gets what flows into those places, the other value the rest; indices get no gradient."""
     indices, on, off = args
     hits = b.op("one_hot", indices, b.full_like(on, 1), b.full_like(off, 0), depth=a.depth, axis=a.axis, dtype=a.dtype)

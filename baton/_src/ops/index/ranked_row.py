@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.any_lane import LANES, any_lane
@@ -13,13 +12,14 @@ from baton._src.ops.loop_nests import both, let, load, loop, store, when
 from baton._src.ops.vector_loops import side_by_side
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 
 USUAL = 1 << 12
 """Steps for a row whose extent is not known when compiling."""
 
 
-def steps_of_row(extent: Any) -> int:
+def steps_of_row(extent: k.Scalar) -> int:
     """About how many steps it takes to sort a row, or to select from it."""
     return extent.value * max(1, extent.value.bit_length()) if isinstance(extent, tir.IntImm) else USUAL
 
@@ -28,9 +28,9 @@ def steps_of_row(extent: Any) -> int:
 class Row:
     """A row of elements, and of the positions that are found for it."""
 
-    keys: Any
-    found: Any
-    outer: tuple[Any, ...]
+    keys: Buffer
+    found: Buffer
+    outer: tuple[k.Scalar, ...]
     axis: int
     ranked: Ranked
 
@@ -39,38 +39,40 @@ class Row:
         """Whether its elements are neighbours in memory."""
         return self.axis == len(self.outer)
 
-    def checked(self, extent: Any, statement: Stmt) -> Stmt:
+    def checked(self, extent: k.Scalar, statement: Stmt) -> Stmt:
         """The statement, unless there are more elements than words can number: that is an error of the run."""
         if not self.ranked.in_words or isinstance(extent, tir.IntImm):
             return statement
         fits = k.within(extent, k.index(LONGEST + 1), "rows of {0} elements cannot be sorted, less than {1} can")
         return let("fits", fits, lambda _: statement)
 
-    def value(self, place: Any) -> Any:
+    def value(self, place: k.Scalar) -> k.Scalar:
         """The element at a place."""
         return load(self.keys, *self.at(place))
 
-    def item(self, place: Any) -> Item:
+    def item(self, place: k.Scalar) -> Item:
         """The element at a place, with the place."""
         return self.ranked.item(self.value(place), place)
 
-    def fill(self, items: Items, begin: Any, end: Any) -> Stmt:
+    def fill(self, items: Items, begin: k.Scalar, end: k.Scalar) -> Stmt:
         """The elements from one place to before another."""
         return self.each(end - begin, lambda n: items.put(begin + n, self.item(begin + n)))
 
-    def write(self, items: Items, count: Any) -> Stmt:
+    def write(self, items: Items, count: k.Scalar) -> Stmt:
         """The positions of the first `count` items."""
         return self.each(count, lambda n: self.write_one(n, items.at(n)))
 
-    def write_one(self, number: Any, item: Item) -> Stmt:
+    def write_one(self, number: k.Scalar, item: Item) -> Stmt:
         """The position of the item that has this number."""
         return store(self.found, self.at(number), self.ranked.place_of(item))
 
-    def each(self, count: Any, body: Callable[[Any], Stmt]) -> Stmt:
+    def each(self, count: k.Scalar, body: Callable[[k.Scalar], Stmt]) -> Stmt:
         """`body` of 0, 1, ... `count` - 1, several neighbours at once."""
         return side_by_side(count, LANES, body) if self.is_dense else loop(count, body, "n")
 
-    def those_before(self, bound: Callable[[], Any], begin: Any, end: Any, use: Callable[[Any], Stmt]) -> Stmt:
+    def those_before(
+        self, bound: Callable[[], k.Scalar], begin: k.Scalar, end: k.Scalar, use: Callable[[k.Scalar], Stmt]
+    ) -> Stmt:
         """`use` the places from `begin` to before `end`, in order, whose elements have a lesser rank than `bound`.
 
         It may change the bound. Few elements have a lesser rank: neighbours are tested several at once.
@@ -80,17 +82,17 @@ class Row:
         whole = loop(blocks, lambda b: self.block_before(bound, begin + b * k.index(LANES), use), "b")
         return both(whole, loop(end - rest, lambda n: self.one_before(bound, rest + n, use), "n"))
 
-    def one_before(self, bound: Callable[[], Any], place: Any, use: Callable[[Any], Stmt]) -> Stmt:
+    def one_before(self, bound: Callable[[], k.Scalar], place: k.Scalar, use: Callable[[k.Scalar], Stmt]) -> Stmt:
         """The same of one place."""
         return when(self.ranked.rank(self.value(place)) < bound(), use(place))
 
-    def block_before(self, bound: Callable[[], Any], first: Any, use: Callable[[Any], Stmt]) -> Stmt:
+    def block_before(self, bound: Callable[[], k.Scalar], first: k.Scalar, use: Callable[[k.Scalar], Stmt]) -> Stmt:
         """The same of as many neighbours as are tested at once."""
         each = loop(LANES, lambda n: self.one_before(bound, first + n, use), "n")
         return any_lane(
             lambda lane: self.ranked.rank(self.value(first + lane)) < bound(), lambda found: when(found, each)
         )
 
-    def at(self, place: Any) -> list[Any]:
+    def at(self, place: k.Scalar) -> list[k.Scalar]:
         """The indices of a place."""
         return [*self.outer[: self.axis], place, *self.outer[self.axis :]]

@@ -9,7 +9,6 @@ Equal elements are in the order of their places in both directions; NaN is great
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.support.dataclass import dataclass
@@ -21,17 +20,17 @@ HALF = 32
 LONGEST = (1 << HALF) - 1
 """Elements of a row whose places fit in words."""
 
-Item = tuple[Any, ...]
+Item = tuple[k.Scalar, ...]
 """An element with its place: a word, or a pair."""
 
 
-def rank(value: Any, dtype: DataType, descending: bool) -> Any:
+def rank(value: k.Scalar, dtype: DataType, descending: bool) -> k.Scalar:
     """The place of an element's value in the order of all values: int32, or int64 for elements of 64 bits."""
     made = _rank_of_float(k.wide(value)) if dtype.is_float else _rank_of_integer(value, dtype)
     return made ^ k.const(-1, made.dtype) if descending else made
 
 
-def _rank_of_float(value: Any) -> Any:
+def _rank_of_float(value: k.Scalar) -> k.Scalar:
     """Bits of positive numbers are in order; those of negative ones are, once turned around. -0.0 is 0.0."""
     kind = DataType(f"int{value.dtype.bits}")
     zero, highest = k.const(0, kind), k.highest(kind)
@@ -41,7 +40,7 @@ def _rank_of_float(value: Any) -> Any:
     return k.select(tir.NE(value, value), highest, numbers)
 
 
-def _rank_of_integer(value: Any, dtype: DataType) -> Any:
+def _rank_of_integer(value: k.Scalar, dtype: DataType) -> k.Scalar:
     """Itself, with the sign bit of large unsigned numbers turned around."""
     kind = DataType("int64" if dtype.bits > HALF else "int32")
     if dtype.kind == "uint" and dtype.bits == kind.bits:
@@ -66,26 +65,26 @@ class Ranked:
         """int64 numbers of an item."""
         return 1 if self.in_words else 2
 
-    def rank(self, value: Any) -> Any:
+    def rank(self, value: k.Scalar) -> k.Scalar:
         """The rank of an element."""
         return rank(value, self.dtype, self.descending)
 
-    def item(self, value: Any, place: Any) -> Item:
+    def item(self, value: k.Scalar, place: k.Scalar) -> Item:
         """An element and its place."""
         first = k.cast("int64", self.rank(value))
         if not self.in_words:
             return first, place
         return (k.call("shift_left", first, k.index(HALF)) | place,)
 
-    def rank_of(self, item: Item) -> Any:
+    def rank_of(self, item: Item) -> k.Scalar:
         """The rank that is part of an item."""
         return self.narrow(k.call("shift_right", item[0], k.index(HALF)) if self.in_words else item[0])
 
-    def narrow(self, rank: Any) -> Any:
+    def narrow(self, rank: k.Scalar) -> k.Scalar:
         """A rank that was kept as int64."""
         return k.cast("int32", rank) if self.in_words else rank
 
-    def place_of(self, item: Item) -> Any:
+    def place_of(self, item: Item) -> k.Scalar:
         """The place that is part of an item."""
         return item[0] & k.index(LONGEST) if self.in_words else item[1]
 
@@ -100,7 +99,7 @@ class Ranked:
         return (k.lowest(DataType("int64")),) * self.parts
 
 
-def stands_before(one: Item, other: Item) -> Any:
+def stands_before(one: Item, other: Item) -> k.Scalar:
     """Whether an item comes before another."""
     if len(one) == 1:
         return one[0] < other[0]
@@ -118,12 +117,12 @@ def earlier_and_later(one: Item, other: Item) -> tuple[Item, Item]:
     )
 
 
-def has_lesser_rank(one: Item, other: Item) -> Any:
+def has_lesser_rank(one: Item, other: Item) -> k.Scalar:
     """Whether an item comes before another that is no further on."""
     return one[0] < other[0]
 
 
-def inserted(ahead: Item, here: Item, item: Item, is_before: Callable[[Item, Item], Any]) -> Item:
+def inserted(ahead: Item, here: Item, item: Item, is_before: Callable[[Item, Item], k.Scalar]) -> Item:
     """What stands at a place once `item` is put in order: what stands ahead of the place or there now, or `item`."""
     if len(item) == 1:
         return (k.minimum(here[0], k.maximum(ahead[0], item[0])),)

@@ -7,13 +7,24 @@ Accumulated in the dtype of the result (float32 for narrow floats). Source: fact
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradient,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -26,16 +37,18 @@ from baton._src.ops.precision import accumulator
 from baton._src.ops.row_major import flattened
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class ScanAttrs(Attrs):
     """Along which axis."""
 
-    axis: Any = attr(None, "the axis; None: all elements, flattened")
-    dtype: Any = attr(None, "dtype of the result; None: that of the operand")
+    axis: int | None = attr(None, "the axis; None: all elements, flattened")
+    dtype: DataType = attr(None, "dtype of the result; None: that of the operand")
     exclusive: bool | None = attr(False, "exclude the element itself; None: it is included")
 
     def __post_init__(self) -> None:
@@ -55,32 +68,39 @@ def infer(call: OpCall[ScanAttrs]) -> Info:
     return TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
 
 
-def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[[Any, Any], Any], dtype: Any) -> Any:
+def scan(
+    x: k.Tensor,
+    axis: int,
+    exclusive: bool,
+    start: int,
+    combine: Callable[[k.Scalar, k.Scalar], k.Scalar],
+    dtype: DataType,
+) -> k.Tensor:
     """A sequential scan: other axes outside and inside, so that rows of the inner ones are contiguous."""
     kept = accumulator(dtype)
     outer, inner = x.shape[:axis], x.shape[axis + 1 :]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         (data,), (result,) = ins, outs
         extent, zero, one = k.index(x.shape[axis]), k.index(0), k.index(1)
 
-        def element(before: Any, i: Any, after: Any) -> Any:
+        def element(before: k.Indices, i: k.Scalar, after: k.Indices) -> k.Scalar:
             return k.cast(kept, load(data, *before, i, *after))
 
-        def steps(before: Any, last: Any) -> Stmt:
+        def steps(before: k.Indices, last: Buffer | None) -> Stmt:
             """Along the axis; of a single line, the last value stays in the register `last`."""
 
-            def put(i: Any, after: Any, value: Any) -> Stmt:
+            def put(i: k.Scalar, after: k.Indices, value: k.Scalar) -> Stmt:
                 place = [*before, i, *after]
                 if last is None:
                     return store(result, place, value)
                 return let("new", value, lambda new: both(store(result, place, new), store(last, [zero], new)))
 
-            def first(*after: Any) -> Stmt:
+            def first(*after: k.Scalar) -> Stmt:
                 return put(zero, after, k.const(start, kept) if exclusive else element(before, zero, after))
 
-            def step(i: Any) -> Stmt:
-                def following(*after: Any) -> Stmt:
+            def step(i: k.Scalar) -> Stmt:
+                def following(*after: k.Scalar) -> Stmt:
                     old = load(result, *before, i, *after) if last is None else load(last, zero)
                     return put(i + one, after, combine(old, element(before, i if exclusive else i + one, after)))
 
@@ -89,7 +109,7 @@ def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[
             begin = loop(k.minimum(one, extent), lambda _: loops(inner, first, "f"), "any")
             return both(begin, loop(extent - one, step, "s"))
 
-        def block(*before: Any) -> Stmt:
+        def block(*before: k.Scalar) -> Stmt:
             return steps(before, None) if inner else local("last", (1,), kept, lambda last: steps(before, last))
 
         return loops(outer, block, "o")
@@ -97,7 +117,7 @@ def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[
     return rounded(extern(tuple(x.shape), [x], body, "scan", kept), dtype)
 
 
-def _reference(x: Any, a: ScanAttrs, function: Callable[..., Any], start: int) -> Any:
+def _reference(x: AnyArray, a: ScanAttrs, function: Callable[..., AnyArray], start: int) -> AnyArray:
     dtype = DataType(x.dtype) if a.dtype.is_void else a.dtype
     kept = accumulator(dtype)
     axis = 0 if a.axis is None else a.axis
@@ -110,7 +130,7 @@ def _reference(x: Any, a: ScanAttrs, function: Callable[..., Any], start: int) -
     return convert(found, dtype)
 
 
-def _cumsum_gradient(b: Any, args: Any, a: ScanAttrs, out: Any, grad: Any) -> list[Any]:
+def _cumsum_gradient(b: CallMaker, args: Exprs, a: ScanAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The same sum from the other end."""
     x = args[0]
     if a.axis is None:
@@ -120,8 +140,14 @@ def _cumsum_gradient(b: Any, args: Any, a: ScanAttrs, out: Any, grad: Any) -> li
     return [b.op("flip", back, axis=a.axis)]
 
 
-def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -> OpDef[Any]:
-    def compute(inputs: Any, a: ScanAttrs, out: Any) -> Any:
+def _define(
+    name: str,
+    start: int,
+    combine: Callable[[k.Scalar, k.Scalar], k.Scalar],
+    function: Callable[..., AnyArray],
+    gradient: Gradient[ScanAttrs] | NotApplicable,
+) -> Definition:
+    def compute(inputs: Sequence[k.Tensor], a: ScanAttrs, out: k.Result) -> k.Tensor:
         x = inputs[0] if a.axis is not None else flattened(inputs[0], out.shape[0])
         axis = 0 if a.axis is None else from_front(a.axis, x.ndim)
         return scan(x, axis, bool(a.exclusive), start, combine, out.dtype)
@@ -147,7 +173,7 @@ def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -
     )
 
 
-SCANS: tuple[OpDef[Any], ...] = (
+SCANS: tuple[Definition, ...] = (
     _define("cumsum", 0, k.tir.Add, np.cumsum, _cumsum_gradient),
     _define("cumprod", 1, k.tir.Mul, np.cumprod, NotApplicable("not offered: zeros need a second pass")),
 )

@@ -11,13 +11,13 @@ the coordinates, in Relay the *first*. Source: facts relax-ops-passes-vm §1, re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -29,19 +29,24 @@ from baton._src.ops.operand_checks import check_dtype
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
-def _mean(old: Any, new: Any) -> Any:
+def _mean(old: k.Scalar, new: k.Scalar) -> k.Scalar:
     return k.tir.Div(k.tir.Add(old, new), k.const(2, old.dtype))
 
 
-def _np_mean(old: Any, new: Any) -> Any:
+def _np_mean(old: AnyArray, new: AnyArray) -> AnyArray:
     total = np.asarray(old + new)
     return total / 2 if np.issubdtype(total.dtype, np.floating) else (total + (total < 0)) // 2
 
 
-REDUCTIONS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+Place = tuple[int, ...]
+"""The indices of an element."""
+REDUCTIONS: Mapping[str, tuple[Callable[[k.Scalar, k.Scalar], k.Scalar], Callable[[AnyArray, AnyArray], AnyArray]]] = {
     "update": (lambda old, new: new, lambda old, new: new),
     "add": (k.tir.Add, lambda old, new: old + new),
     "mul": (k.tir.Mul, lambda old, new: old * new),
@@ -60,7 +65,7 @@ class ScatterAttrs(Attrs):
     reduction: str = attr("update", "the reduction: update, add, mul, mean, min or max")
 
 
-def check_updates(call: OpCall[Any], reduction: str) -> None:
+def check_updates(call: OpCall[Attrs], reduction: str) -> None:
     """One dtype, and a reduction there is."""
     if reduction not in REDUCTIONS:
         call.fail(f"reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", code="op-attribute")
@@ -85,7 +90,7 @@ def infer_elements(call: OpCall[ScatterAttrs]) -> Info:
     return x
 
 
-def combined(reduction: str, old: Any, new: Any) -> Any:
+def combined(reduction: str, old: k.Scalar, new: k.Scalar) -> k.Scalar:
     """`old op new`, computed wide and rounded once."""
     if reduction == "update":
         return new
@@ -95,16 +100,16 @@ def combined(reduction: str, old: Any, new: Any) -> Any:
     return k.cast(old.dtype, REDUCTIONS[reduction][0](k.wide(old), k.wide(new)))
 
 
-def compute_elements(inputs: Any, a: ScatterAttrs, out: Any) -> Any:
+def compute_elements(inputs: Sequence[k.Tensor], a: ScatterAttrs, out: k.Result) -> k.Tensor:
     """A copy, then the updates one after the other."""
     x, at, updates = inputs
     axis = from_front(a.axis, x.ndim)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, places, new = ins
         (result,) = outs
 
-        def update(*i: Any) -> Any:
+        def update(*i: k.Scalar) -> Stmt:
             position = from_either_end(load(places, *i), x.shape[axis])
             where = [position if n == axis else j for n, j in enumerate(i)]
             return store(result, where, combined(a.reduction, load(result, *where), load(new, *i)))
@@ -115,7 +120,7 @@ def compute_elements(inputs: Any, a: ScatterAttrs, out: Any) -> Any:
     return extern(x.shape, [x, at, updates], body, "scatter_elements", out.dtype)
 
 
-def apply_in_order(x: Any, places: Any, updates: Any, reduction: str) -> Any:
+def apply_in_order(x: AnyArray, places: Callable[[Place], Place], updates: AnyArray, reduction: str) -> AnyArray:
     """The reference: `places(i)` is where update `i` goes."""
     function = REDUCTIONS[reduction][1]
     found = np.array(x)
@@ -128,14 +133,14 @@ def apply_in_order(x: Any, places: Any, updates: Any, reduction: str) -> Any:
     return wide.astype(found.dtype)
 
 
-def reference_elements(inputs: Any, a: ScatterAttrs) -> Any:
+def reference_elements(inputs: Sequence[AnyArray], a: ScatterAttrs) -> AnyArray:
     """One update after the other."""
     x, at, updates = inputs
     axis = from_front(a.axis, x.ndim)
     return apply_in_order(x, lambda i: (*i[:axis], int(at[i]), *i[axis + 1 :]), updates, a.reduction)
 
 
-def gradient_elements(b: Any, args: Any, a: ScatterAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_elements(b: CallMaker, args: Exprs, a: ScatterAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """`add`: to both; `update`: to the data where nothing was written (places are taken to be different)."""
     _, at, updates = args
     taken = b.op("gather_elements", grad, at, axis=a.axis)
@@ -198,7 +203,7 @@ def infer_nd(call: OpCall[ScatterNDAttrs]) -> Info:
     if not at.shape:
         call.fail("indices must have an axis of coordinates, got a scalar")
     leading = not call.op.in_relax
-    count: Any = at.shape[0] if leading else at.shape[-1]
+    count = at.shape[0] if leading else at.shape[-1]
     if not isinstance(count, int):
         return x
     around = at.shape[1:] if leading else at.shape[:-1]
@@ -213,17 +218,17 @@ def infer_nd(call: OpCall[ScatterNDAttrs]) -> Info:
     return x
 
 
-def compute_nd(inputs: Any, a: ScatterNDAttrs, out: Any, leading: bool) -> Any:
+def compute_nd(inputs: Sequence[k.Tensor], a: ScatterNDAttrs, out: k.Result, leading: bool) -> k.Tensor:
     """A copy, then the updates one after the other."""
     x, at, updates = inputs
     around = at.ndim - 1
     count = x.ndim - (updates.ndim - around)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, places, new = ins
         (result,) = outs
 
-        def update(*i: Any) -> Any:
+        def update(*i: k.Scalar) -> Stmt:
             outer = i[:around]
             coordinates = [
                 load(places, k.index(c), *outer) if leading else load(places, *outer, k.index(c)) for c in range(count)
@@ -237,7 +242,7 @@ def compute_nd(inputs: Any, a: ScatterNDAttrs, out: Any, leading: bool) -> Any:
     return extern(x.shape, [x, at, updates], body, "scatter_nd", out.dtype)
 
 
-def reference_nd(inputs: Any, a: ScatterNDAttrs, leading: bool) -> Any:
+def reference_nd(inputs: Sequence[AnyArray], a: ScatterNDAttrs, leading: bool) -> AnyArray:
     """One update after the other."""
     x, at, updates = inputs
     at = np.moveaxis(at, 0, -1) if leading else at
@@ -245,11 +250,11 @@ def reference_nd(inputs: Any, a: ScatterNDAttrs, leading: bool) -> Any:
     return apply_in_order(x, lambda i: (*(int(c) for c in at[i[:around]]), *i[around:]), updates, _reduction(a))
 
 
-def _scatter_nd(name: str, leading: bool) -> OpDef[Any]:
+def _scatter_nd(name: str, leading: bool) -> Definition:
     gather = "relay_gather_nd" if leading else "gather_nd"
     moved = (lambda shape: (shape[-1], *shape[:-1])) if leading else (lambda shape: shape)
 
-    def gradient(b: Any, args: Any, a: ScatterNDAttrs, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, a: ScatterNDAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         taken = b.op(gather, grad, args[1])
         if _reduction(a) == "add":
             return [grad, None, taken]
@@ -283,4 +288,4 @@ def _scatter_nd(name: str, leading: bool) -> OpDef[Any]:
 SCATTER_ND = _scatter_nd("scatter_nd", leading=False)
 RELAY_SCATTER_ND = _scatter_nd("relay_scatter_nd", leading=True)
 
-SCATTERS: tuple[OpDef[Any], ...] = (SCATTER_ELEMENTS, SCATTER_ND, RELAY_SCATTER_ND)
+SCATTERS: tuple[Definition, ...] = (SCATTER_ELEMENTS, SCATTER_ND, RELAY_SCATTER_ND)

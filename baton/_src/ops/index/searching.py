@@ -7,12 +7,13 @@ NaN comes last, as in NumPy.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -22,8 +23,10 @@ from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 HALVINGS = 41
 """Steps for a row whose length is not known when compiling."""
@@ -34,7 +37,7 @@ class SearchAttrs(Attrs):
     """The side, and the dtype of positions."""
 
     right: bool = attr(False, "insert after equal elements")
-    dtype: Any = attr("int32", "dtype of the result")
+    dtype: DataType = attr("int32", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -66,7 +69,7 @@ def _compared_in(*dtypes: DataType) -> DataType:
     return DataType(np.result_type(*(accumulator(d).numpy for d in dtypes)))
 
 
-def _before(element: Any, value: Any, right: bool) -> Any:
+def _before(element: k.Scalar, value: k.Scalar, right: bool) -> k.Scalar:
     """Whether a value's place is behind an element. As in sorted rows, NaN is greater than all numbers."""
     before = tir.LE(element, value) if right else tir.LT(element, value)
     if not value.dtype.is_float:
@@ -75,27 +78,27 @@ def _before(element: Any, value: Any, right: bool) -> Any:
     return tir.Or(before, is_nan if right else tir.And(is_nan, tir.EQ(element, element)))
 
 
-def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor:
+def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: DataType) -> k.Tensor:
     """A binary search an element."""
     length, kept = k.index(row.shape[-1]), _compared_in(row.dtype, values.dtype)
     steps = length.value.bit_length() if isinstance(length, tir.IntImm) else HALVINGS
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         (ordered, wanted), (result,) = ins, outs
         low, high = [k.index(0)], [k.index(1)]
 
-        def one(*i: Any) -> Stmt:
+        def one(*i: k.Scalar) -> Stmt:
             return local("cursor", (2,), "int64", lambda cursor: halving(i, cursor))
 
-        def halving(i: Any, cursor: Any) -> Stmt:
+        def halving(i: tuple[k.Scalar, ...], cursor: Buffer) -> Stmt:
             """`cursor` holds the first and the last position that may be the one."""
             outer = i[:-1] if row.ndim > 1 else ()
 
-            def at(middle: Any) -> Stmt:
+            def at(middle: k.Scalar) -> Stmt:
                 element, value = (k.cast(kept, v) for v in (load(ordered, *outer, middle), load(wanted, *i)))
                 before = _before(element, value, right)
 
-                def moved(is_before: Any) -> Stmt:  # without a jump, which could not be foreseen
+                def moved(is_before: k.Scalar) -> Stmt:  # without a jump, which could not be foreseen
                     begin = k.select(is_before, middle + k.index(1), load(cursor, *low))
                     return both(
                         store(cursor, high, k.select(is_before, load(cursor, *high), middle)), store(cursor, low, begin)
@@ -114,15 +117,14 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
 
         return loops(values.shape, one)
 
-    result: k.Tensor = extern(tuple(values.shape), [row, values], body, "search", dtype)
-    return result
+    return extern(tuple(values.shape), [row, values], body, "search", dtype)
 
 
-def reference_search(row: Any, values: Any, right: bool, dtype: Any) -> Any:
+def reference_search(row: AnyArray, values: AnyArray, right: bool, dtype: npt.DTypeLike) -> AnyArray:
     """`numpy.searchsorted`, row by row."""
     kept = _compared_in(DataType(row.dtype), DataType(values.dtype)).numpy
     row, values = row.astype(kept), values.astype(kept)
-    side: Any = "right" if right else "left"
+    side: Literal["right", "left"] = "right" if right else "left"
     if row.ndim == 1:
         return np.asarray(np.searchsorted(row, values, side)).astype(dtype)
     found = np.empty(values.shape, dtype)
@@ -183,4 +185,4 @@ BUCKETIZE = OpDef(
     summary="The index of the bucket that each value falls into.",
 )
 
-SEARCHES: tuple[OpDef[Any], ...] = (SEARCHSORTED, BUCKETIZE)
+SEARCHES: tuple[Definition, ...] = (SEARCHSORTED, BUCKETIZE)

@@ -8,12 +8,12 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 levels 3 and 10.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -23,6 +23,7 @@ from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT64, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -49,27 +50,27 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
     return x
 
 
-def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
+def compute_mask(inputs: Sequence[k.Tensor], a: MaskAttrs, out: k.Result) -> k.Tensor:
     """A comparison an element."""
     x, lengths = inputs
     behind = k.const(as_element(a.mask_value, x.dtype), x.dtype)
     counted = accumulator(lengths.dtype) if lengths.dtype.is_float else INT64
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         valid = k.cast(counted, i[a.axis]) < k.cast(counted, lengths(i[1 - a.axis]))
         return k.select(valid, x(*i), behind)
 
     return k.compute(out.shape, body, "T_sequence_mask", axes="ax")
 
 
-def _valid(x: Any, lengths: Any, axis: int) -> Any:
+def _valid(x: AnyArray, lengths: AnyArray, axis: int) -> AnyArray:
     """Which elements are valid."""
     time = np.arange(x.shape[axis])
     valid = time[:, None] < lengths[None, :] if axis == 0 else time[None, :] < lengths[:, None]
     return valid.reshape(*valid.shape, *(1,) * (x.ndim - 2))
 
 
-def reference_mask(inputs: Any, a: MaskAttrs) -> Any:
+def reference_mask(inputs: Sequence[AnyArray], a: MaskAttrs) -> AnyArray:
     """`numpy.where`."""
     x, lengths = inputs
     return np.where(_valid(x, lengths, a.axis), x, np.asarray(as_element(a.mask_value, DataType(x.dtype)), x.dtype))
@@ -119,12 +120,12 @@ def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
     return x
 
 
-def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
+def compute_reverse(inputs: Sequence[k.Tensor], a: ReverseAttrs, out: k.Result) -> k.Tensor:
     """Time counted from the end of the sequence. A length that is none is taken as an index, which is out of range."""
     x, lengths = inputs
     time, batch = from_front(a.seq_axis, x.ndim), from_front(a.batch_axis, x.ndim)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         end = k.cast("int64", lengths(i[batch]))
         t = k.select(i[time] < end, end - k.index(1) - i[time], k.select(end < k.index(0), end, i[time]))
         return x(*(t if n == time else j for n, j in enumerate(i)))
@@ -132,7 +133,7 @@ def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "T_reverse_sequence", axes="ax")
 
 
-def reference_reverse(inputs: Any, a: ReverseAttrs) -> Any:
+def reference_reverse(inputs: Sequence[AnyArray], a: ReverseAttrs) -> AnyArray:
     """Sequence by sequence."""
     x, lengths = inputs
     for length in lengths:
@@ -165,4 +166,4 @@ REVERSE_SEQUENCE = OpDef(
     summary="Reverse sequences of different lengths.",
 )
 
-SEQUENCES: tuple[OpDef[Any], ...] = (SEQUENCE_MASK, REVERSE_SEQUENCE)
+SEQUENCES: tuple[Definition, ...] = (SEQUENCE_MASK, REVERSE_SEQUENCE)

@@ -10,12 +10,14 @@ Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -23,6 +25,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.row_major import element_count, split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 MODES = ("clip", "wrap", "fast")
 _NUMPY_MODES: dict[str, Literal["clip", "wrap"]] = {"clip": "clip", "wrap": "wrap", "fast": "clip"}
@@ -32,14 +35,14 @@ _NUMPY_MODES: dict[str, Literal["clip", "wrap"]] = {"clip": "clip", "wrap": "wra
 class TakeAttrs(Attrs):
     """The axis, and how indices out of range are treated."""
 
-    axis: Any = attr(None, "the axis to index; None: the flattened tensor")
+    axis: int | None = attr(None, "the axis to index; None: the flattened tensor")
     batch_dims: int = attr(
         0, "how many leading axes data and indices share (negative: counted from the end)", relay_only=True
     )
     mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (an error)', beyond=True)
 
 
-def indices_info(call: OpCall[Any], position: int = 1) -> TensorInfo:
+def indices_info(call: OpCall[Attrs], position: int = 1) -> TensorInfo:
     """Indices: a tensor of integers, or a host integer, which counts as one of rank 0."""
     found = call.args[position]
     info = TensorInfo((), found.dtype) if isinstance(found, PrimInfo) else call.tensor(position)
@@ -79,13 +82,13 @@ def _check_elements(call: OpCall[TakeAttrs], x: TensorInfo, at: TensorInfo, resu
         call.fail(f"indices {show_shape(at.shape)} have nothing to pick from in {show_shape(x.shape)}, axis {axis}")
 
 
-def _check_batch(call: OpCall[Any], x: tuple[Dim, ...], at: tuple[Dim, ...], batch: int) -> None:
+def _check_batch(call: OpCall[Attrs], x: tuple[Dim, ...], at: tuple[Dim, ...], batch: int) -> None:
     math = DimMath(call.prover)
     if any(math.equal(a, b) is False for a, b in zip(x[:batch], at[:batch])):
         call.fail(f"data {show_shape(x)} and indices {show_shape(at)} differ in their first {batch} axes")
 
 
-def in_range(position: Any, extent: Any, mode: str) -> Any:
+def in_range(position: k.Scalar, extent: Dim, mode: str) -> k.Scalar:
     """`position` as a valid int64 index of an axis of this extent; `fast`: as it is, to be checked where it is used."""
     found, dim = k.index(position), k.index(extent)
     if mode == "fast":
@@ -95,12 +98,12 @@ def in_range(position: Any, extent: Any, mode: str) -> Any:
     return k.maximum(k.index(0), k.minimum(found, dim - k.index(1)))
 
 
-def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
+def compute(inputs: tuple[k.Tensor, k.Operand], a: TakeAttrs, out: k.Result) -> k.Tensor:
     """One read an element."""
     x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0
 
-    def picked(indices: Any, extent: Any) -> Any:
+    def picked(indices: k.Indices, extent: k.Scalar) -> k.Scalar:
         value = at(*indices) if isinstance(at, k.Tensor) else at
         return in_range(value, extent, a.mode)
 
@@ -109,7 +112,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
         return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "T_take", axes="ax")
     axis, batch = from_front(a.axis, x.ndim), from_front(a.batch_dims, rank)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         middle = i[axis : axis + rank - batch]
         position = picked((*i[:batch], *middle), x.shape[axis])
         return x(*i[:axis], position, *i[axis + rank - batch :])
@@ -117,7 +120,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "T_take", axes="ax")
 
 
-def reference(inputs: Any, a: TakeAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: TakeAttrs) -> AnyArray:
     """`numpy.take`, batch by batch. Indices of a result without elements are not looked at."""
     x, at = np.asarray(inputs[0]), np.asarray(inputs[1]).astype(np.int64)
     if a.axis is None:
@@ -135,7 +138,7 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
     return found
 
 
-def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: TakeAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Elements taken several times get several contributions; indices get no gradient."""
     if a.batch_dims:
         raise fail("op-gradient", "take has no gradient with batch_dims")

@@ -7,7 +7,7 @@ Source: facts relax-ops-passes-vm §1 (grad).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,39 +25,43 @@ from baton._src.ops.precision import wide
 from baton._src.ops.row_major import element_count, split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class TakeBackwardAttrs(Attrs):
     """As `take`'s."""
 
-    axis: Any = attr(None, "the axis to index; None: the flattened tensor")
+    axis: int | None = attr(None, "the axis to index; None: the flattened tensor")
     mode: str = attr("clip", "indices outside", relay_only=True)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[TakeBackwardAttrs]) -> Info:
     """The shape of the data. The gradient has the shape of what is taken: it is read where that stands."""
     x, at = call.tensor(1), call.args[2]
-    check_operand(call, 0, infer_take(replace(call, args=(x, at), attrs=TakeAttrs(call.attrs.axis), values=())))
+    check_operand(
+        call, 0, infer_take(OpCall(call.op, (x, at), TakeAttrs(call.attrs.axis), call.prover, span=call.span))
+    )
     return x
 
 
-def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
+def compute(inputs: tuple[k.Tensor, k.Tensor, k.Operand], a: TakeBackwardAttrs, out: k.Result) -> k.Tensor:
     """Zeros, with every part of the gradient added at the position it was taken from."""
     grad, x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0
     axis = None if a.axis is None else a.axis % x.ndim
     kept = k.sum_dtype(x.dtype)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         source, result = ins[0], outs[0]
 
-        def index(*i: Any) -> Any:
-            value = load(ins[1], *i) if rank or len(ins) > 1 else at
+        def index(*i: k.Scalar) -> k.Scalar:
+            value = load(ins[1], *i) if isinstance(at, k.Tensor) else at
             return in_range(value, element_count(x.shape) if axis is None else x.shape[axis], a.mode)
 
-        def add(*i: Any) -> Stmt:
+        def add(*i: k.Scalar) -> Stmt:
             if axis is None:
                 where = split_index(index(*i), x.shape)
             else:
@@ -71,7 +75,7 @@ def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
     return rounded(extern(tuple(x.shape), operands, body, "take_backward", kept), out.dtype)
 
 
-def reference(inputs: Any, a: TakeBackwardAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: TakeBackwardAttrs) -> AnyArray:
     """`numpy.add.at`. Indices of a gradient without elements are not looked at, as `take` does not."""
     grad, x, at = inputs
     if not np.size(grad):
@@ -84,7 +88,8 @@ def reference(inputs: Any, a: TakeBackwardAttrs) -> Any:
         np.add.at(found.reshape(-1), at, grad)
     else:
         axis = a.axis % x.ndim
-        np.add.at(found, (*(slice(None),) * axis, at), grad)
+        where: Any = (*(slice(None),) * axis, at)  # NumPy's stubs have no tuple of slices and arrays here
+        np.add.at(found, where, grad)
     return found.astype(x.dtype)
 
 

@@ -7,12 +7,14 @@ Negative indices count from the end. Source: facts relax-ops-passes-vm §1 (mani
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast_shapes
 from baton._src.ops.index.gathering import from_either_end
@@ -21,10 +23,12 @@ from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Evaluate, Stmt
+from baton._src.values.tensor import AnyArray
 
 
-def check_indices(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> None:
+def check_indices(call: OpCall[Attrs], x: TensorInfo, indices: list[TensorInfo]) -> None:
     """Integers, and no more tensors of them than `x` has axes."""
     if not indices:
         call.fail("needs at least one tensor of indices", code="op-argument")
@@ -35,13 +39,13 @@ def check_indices(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -
         call.fail(f"{len(indices)} tensors of indices for data of rank {x.ndim}")
 
 
-def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
+def indexed_info(call: OpCall[Attrs], x: TensorInfo, indices: list[TensorInfo]) -> Info:
     """The shape of the indexed result: the indices' common shape, then the axes of `x` that are not indexed."""
     check_indices(call, x, indices)
     ranks = [at.ndim for at in indices]
     rank = -1 if min(ranks) < 0 or x.ndim < 0 else max(ranks) + x.ndim - len(indices)
     shapes = [at.shape for at in indices]
-    common: Any = shapes[0]
+    common = shapes[0]
     for shape in shapes[1:]:
         common = None if common is None or shape is None else broadcast_shapes(call, common, shape)
     if common is None or x.shape is None:
@@ -49,7 +53,7 @@ def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) ->
     return TensorInfo((*common, *x.shape[len(indices) :]), x.dtype, vdevice=x.vdevice)
 
 
-def index_tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
+def index_tensors(call: OpCall[Attrs], position: int) -> list[TensorInfo]:
     """The fields of an operand that must be a tuple of tensors; anything else is an error of the call."""
     found = call.args[position]
     fields = found.fields if isinstance(found, TupleInfo) else ()
@@ -59,22 +63,22 @@ def index_tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
     return tensors
 
 
-def infer_index_tensor(call: OpCall[Any]) -> Info:
+def infer_index_tensor(call: OpCall[Attrs]) -> Info:
     """The common shape of the indices, then what they leave of the data's."""
     return indexed_info(call, call.tensor(0), index_tensors(call, 1))
 
 
-def infer_adv_index(call: OpCall[Any]) -> Info:
+def infer_adv_index(call: OpCall[Attrs]) -> Info:
     """The same; the data comes first in the tuple."""
     first, *rest = index_tensors(call, 0)
     return indexed_info(call, first, rest)
 
 
-def indexed(x: k.Tensor, indices: Any, shape: Any) -> k.Tensor:
+def indexed(x: k.Tensor, indices: Sequence[k.Tensor], shape: Sequence[Dim]) -> k.Tensor:
     """One read an element."""
     rank = len(shape) - (x.ndim - len(indices))
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         outer = i[:rank]
         where = [
             from_either_end(at(*k.broadcast_indices(at, outer, shape[:rank])), x.shape[n])
@@ -85,17 +89,17 @@ def indexed(x: k.Tensor, indices: Any, shape: Any) -> k.Tensor:
     return k.compute(shape, body, "index_tensor")
 
 
-def _reference(x: Any, indices: Any) -> Any:
+def _reference(x: AnyArray, indices: Sequence[AnyArray]) -> AnyArray:
     return np.array(x[tuple(np.asarray(i).astype(np.int64) for i in indices)], order="C")  # of rank 0, too
 
 
-def gradient_index_tensor(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_index_tensor(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Elements picked several times get several contributions; indices get no gradient."""
     data, indices = args
     return [b.op("index_put", b.full_like(data, 0), indices, grad, accumulate=True), None]
 
 
-INDEX_TENSOR: OpDef[Any] = OpDef(
+INDEX_TENSOR: Definition = OpDef(
     "index_tensor",
     inputs=(Input("data"), Input("indices", "tensors that broadcast against each other", kind="tensors")),
     infer=infer_index_tensor,
@@ -111,7 +115,7 @@ INDEX_TENSOR: OpDef[Any] = OpDef(
     summary="Elements picked by one tensor of indices for each leading axis.",
 )
 
-ADV_INDEX: OpDef[Any] = OpDef(
+ADV_INDEX: Definition = OpDef(
     "adv_index",
     inputs=(Input("inputs", "the data, then tensors of indices", kind="tensors"),),
     infer=infer_adv_index,
@@ -125,23 +129,23 @@ ADV_INDEX: OpDef[Any] = OpDef(
 )
 
 
-def infer_invert(call: OpCall[Any]) -> Info:
+def infer_invert(call: OpCall[Attrs]) -> Info:
     """The operand itself."""
     x = indices_info(call, 0)
     check_ranks(call, 1)
     return x
 
 
-def compute_invert(inputs: Any, a: Any, out: Any) -> Any:
+def compute_invert(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """out[x[i]] = i; then each is looked at again: one that another has overwritten stands there twice."""
     (x,) = inputs
     twice = "{0} stands in a permutation more than once"
 
-    def body(ins: Any, outs: Any) -> Stmt:
-        def place(i: Any) -> Any:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
+        def place(i: k.Scalar) -> k.Scalar:
             return from_either_end(load(ins[0], i), x.shape[0])
 
-        def again(i: Any) -> Stmt:
+        def again(i: k.Scalar) -> Stmt:
             moved = k.index(load(outs[0], place(i))) - i
             return Evaluate(k.within(moved, k.index(1), twice, k.index(load(ins[0], i))))
 
@@ -151,7 +155,7 @@ def compute_invert(inputs: Any, a: Any, out: Any) -> Any:
     return extern(tuple(x.shape), [x], body, "invert_permutation", out.dtype)
 
 
-def reference_invert(inputs: Any, a: Any) -> Any:
+def reference_invert(inputs: Sequence[AnyArray], a: Attrs) -> AnyArray:
     """Each number's place."""
     (x,) = inputs
     at = np.where(x < 0, x.astype(np.int64) + len(x), x)
@@ -160,7 +164,7 @@ def reference_invert(inputs: Any, a: Any) -> Any:
     return np.argsort(at).astype(x.dtype)
 
 
-INVERT_PERMUTATION: OpDef[Any] = OpDef(
+INVERT_PERMUTATION: Definition = OpDef(
     "invert_permutation",
     inputs=(Input("data", "a permutation of 0, 1, ..., n - 1"),),
     infer=infer_invert,
@@ -174,4 +178,4 @@ INVERT_PERMUTATION: OpDef[Any] = OpDef(
 )
 
 
-TENSOR_INDICES: tuple[OpDef[Any], ...] = (INDEX_TENSOR, ADV_INDEX, INVERT_PERMUTATION)
+TENSOR_INDICES: tuple[Definition, ...] = (INDEX_TENSOR, ADV_INDEX, INVERT_PERMUTATION)

@@ -5,12 +5,14 @@ Source: facts relax-ops-passes-vm §1 (sorting), relay-language §6 level 6.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -18,9 +20,11 @@ from baton._src.ops.dims import DimMath, is_any
 from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order, reference_order
 from baton._src.ops.index.sorting import place, taken
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -32,23 +36,39 @@ class TopKAttrs(Attrs):
     ret_type: str = attr("both", 'the results: "both", "values" or "indices"')
     largest: bool = attr(True, "select the largest elements", relax_only=True)
     is_ascend: bool = attr(False, "select the smallest elements", relay_only=True)
-    dtype: Any = attr("int32", "dtype of indices")
+    dtype: DataType = attr("int32", "dtype of indices")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
 
 
-def results(a: Any) -> int | None:
+class Selecting(Protocol):
+    """What attributes of operators say that select the first elements in an order."""
+
+    @property
+    def ret_type(self) -> str: ...
+
+    @property
+    def largest(self) -> bool: ...
+
+    @property
+    def is_ascend(self) -> bool: ...
+
+    @property
+    def dtype(self) -> DataType: ...
+
+
+def results(a: Selecting) -> int | None:
     """How many results there are, if they are a tuple."""
     return 2 if a.ret_type == "both" else None
 
 
-def is_largest(a: Any) -> bool:
+def is_largest(a: Selecting) -> bool:
     """Whether the largest elements come first, by either language's attribute."""
     return bool(a.largest) and not a.is_ascend
 
 
-def first_extent(call: OpCall[Any], count: Dim, dim: Dim) -> Dim:
+def first_extent(call: OpCall[Attrs], count: Dim, dim: Dim) -> Dim:
     """The extent of the first `count` of `dim` elements; all where `count` is known to be less than 1.
 
     Where one is symbolic the prover is asked whether there are so many; a run checks what it cannot decide.
@@ -79,24 +99,25 @@ def infer_topk(call: OpCall[TopKAttrs]) -> Info:
     return values if a.ret_type == "values" else indices
 
 
-def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
+def compute_topk(
+    inputs: Sequence[k.Tensor], a: TopKAttrs, out: k.Result | k.Results
+) -> k.Tensor | tuple[k.Tensor, ...]:
     """The first k of the sorted order."""
     x = inputs[0]
     axis, extent = from_front(a.axis, x.ndim), x.shape[from_front(a.axis, x.ndim)]
     if a.k < 1 or (isinstance(extent, k.tir.IntImm) and a.k >= extent.value):
-        return results_at(order(x, axis, is_largest(a)), x, axis, a, out)
-    return results_at(best_first(x, axis, a.k, is_largest(a)), x, axis, a, out)
+        return results_at(order(x, axis, is_largest(a)), x, axis, a)
+    return results_at(best_first(x, axis, a.k, is_largest(a)), x, axis, a)
 
 
-def results_at(found: k.Tensor, x: k.Tensor, axis: int, a: Any, out: Any) -> Any:
+def results_at(found: k.Tensor, x: k.Tensor, axis: int, a: Selecting) -> k.Tensor | tuple[k.Tensor, ...]:
     """What is asked for of the positions that were found: values, indices, or both."""
-    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
-    values = taken(x, found, axis, first.shape, "topk_values")
-    indices = k.compute(first.shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
+    values = taken(x, found, axis, found.shape, "topk_values")
+    indices = k.compute(found.shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
     return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
 
 
-def reference_topk(inputs: Any, a: TopKAttrs) -> Any:
+def reference_topk(inputs: Sequence[AnyArray], a: TopKAttrs) -> AnyArray | tuple[AnyArray, AnyArray]:
     """The first k of the sorted order."""
     x = inputs[0]
     found = reference_order(x, a.axis, is_largest(a))
@@ -106,7 +127,7 @@ def reference_topk(inputs: Any, a: TopKAttrs) -> Any:
     return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
 
 
-def gradient_topk(b: Any, args: Any, a: TopKAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_topk(b: CallMaker, args: Exprs, a: TopKAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Back to where the values came from."""
     if a.ret_type == "indices":
         return [b.full_like(args[0], 0)]
@@ -117,14 +138,14 @@ def gradient_topk(b: Any, args: Any, a: TopKAttrs, out: Any, grad: Any) -> list[
 
 
 def relay_builder(
-    make: Any,
-    data: Any,
-    k: Any = 1,
+    make: OpBuilder,
+    data: Given,
+    k: Given = 1,
     axis: int = -1,
     ret_type: str = "both",
     is_ascend: bool = False,
-    dtype: Any = "int32",
-) -> Any:
+    dtype: object = "int32",
+) -> Made:
     """A number of elements that is computed makes it `dyn.topk`."""
     options = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
     return make.op("dyn.topk", data, k, **options) if is_computed(k) else make(data, k=k, **options)

@@ -7,22 +7,23 @@ Positions beyond the last element are errors. Source: facts relay-language §6 l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import as_dim, show_shape
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[Attrs]) -> Info:
     """A row for each axis of the shape."""
     at, shape = indices_info(call, 0), call.tensor(1)
     check_integers(call, 1)
@@ -38,17 +39,17 @@ def infer(call: OpCall[Any]) -> Info:
 _BEYOND = "position {0} is out of range for a shape of {1} elements"
 
 
-def compute(inputs: Any, a: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """Remainders of quotients."""
     at, shape = inputs
-    count = getattr(out.shape[0], "value", out.shape[0])
+    count = as_dim(out.shape[0])
     if not isinstance(count, int):
         return _unravel_unknown_rank(at, shape, out)
 
     extents = [k.index(shape(k.index(n))) for n in range(count)]
     total = reduce(k.tir.Mul, extents, k.index(1))
 
-    def body(row: Any, *i: Any) -> Any:
+    def body(row: k.Scalar, *i: k.Scalar) -> k.Scalar:
         parts = split_index(k.within(k.index(at(*i)), total, _BEYOND), extents)
         return reduce(
             lambda rest, n: k.select(k.tir.EQ(row, k.index(n)), k.cast(out.dtype, parts[n]), rest),
@@ -59,11 +60,11 @@ def compute(inputs: Any, a: Any, out: Any) -> Any:
     return k.compute(out.shape, body, "unravel_index")
 
 
-def _unravel_unknown_rank(at: Any, shape: Any, out: Any) -> Any:
+def _unravel_unknown_rank(at: k.Tensor, shape: k.Tensor, out: k.Result) -> k.Tensor:
     """A row's quotient is by the product of the extents behind it."""
     one = k.index(1)
 
-    def product(row: Any) -> Any:
+    def product(row: k.Scalar) -> k.Scalar:
         axis = k.reduce_axis(out.shape[0])
         return k.reduce_product(k.if_then_else(k.tir.GT(axis.var, row), k.index(shape(axis.var)), one), [axis])
 
@@ -71,14 +72,14 @@ def _unravel_unknown_rank(at: Any, shape: Any, out: Any) -> Any:
     axis = k.reduce_axis(out.shape[0])
     total = k.compute((), lambda: k.reduce_product(k.index(shape(axis.var)), [axis]), "total")
 
-    def body(row: Any, *i: Any) -> Any:
+    def body(row: k.Scalar, *i: k.Scalar) -> k.Scalar:
         position = k.within(k.index(at(*i)), total(), _BEYOND)
         return k.cast(out.dtype, position // behind(row) % k.index(shape(row)))
 
     return k.compute(out.shape, body, "unravel_index")
 
 
-UNRAVEL_INDEX: OpDef[Any] = OpDef(
+UNRAVEL_INDEX: Definition = OpDef(
     "unravel_index",
     inputs=(Input("indices"), Input("shape", "a tensor of rank 1")),
     infer=infer,

@@ -10,12 +10,12 @@ Source: facts relax-ops-passes-vm §1 (manipulate).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -31,8 +31,11 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.slice_relatives import compute_set
 from baton._src.ops.shape.slicing import StridedSliceAttrs
+from baton._src.ops.shape.targets import whole_value
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 _NO_RELAY = NotApplicable("only Relax has it")
 
@@ -57,7 +60,7 @@ def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
     return x
 
 
-def _places(call: OpCall[Any], shapes: list[Shape]) -> Shape:
+def _places(call: OpCall[Attrs], shapes: list[Shape]) -> Shape:
     """The common shape of tensors of indices, to which each of them must stretch."""
     common = _common_shape(shapes)
     if not all(_fits(call, s, common) for s in shapes):
@@ -84,26 +87,26 @@ def _widest(dims: Sequence[Dim]) -> Dim:
     return found
 
 
-def _fits(call: OpCall[Any], shape: Shape, wanted: Shape) -> bool:
+def _fits(call: OpCall[Attrs], shape: Shape, wanted: Shape) -> bool:
     """Whether `shape` broadcasts to `wanted`; what is undecided is checked when the program runs."""
     math = DimMath(call.prover)
     fit = [math.stretches(d, w) for d, w in zip(reversed(shape), reversed(wanted))]
     return len(shape) <= len(wanted) and False not in fit
 
 
-def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
+def compute_put(inputs: tuple[k.Tensor, tuple[k.Tensor, ...], k.Tensor], a: IndexPutAttrs, out: k.Result) -> k.Tensor:
     """A copy, then the values one after the other."""
-    x, indices, values = inputs[0], tuple(inputs[1]), inputs[2]
+    x, indices, values = inputs
     places = k.dims(_common_shape([t.shape for t in indices]))
     rank = len(places)
     shape = [*places, *x.shape[len(indices) :]]
     kept = k.sum_dtype(x.dtype) if a.accumulate else x.dtype
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, *at, new = ins
         result = outs[0]
 
-        def write(*i: Any) -> Stmt:
+        def write(*i: k.Scalar) -> Stmt:
             outer = i[:rank]
             where = [
                 from_either_end(load(b, *k.stretched_indices(t, outer, places)), x.shape[n])
@@ -119,7 +122,7 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
     return rounded(extern(tuple(x.shape), [x, *indices, values], body, "index_put", kept), x.dtype)
 
 
-def reference_put(inputs: Any, a: IndexPutAttrs) -> Any:
+def reference_put(inputs: tuple[AnyArray, tuple[AnyArray, ...], AnyArray], a: IndexPutAttrs) -> AnyArray:
     """Assignment by arrays, or `numpy.add.at`."""
     x, indices, values = inputs
     where = tuple(np.asarray(i).astype(np.int64) for i in indices)
@@ -132,7 +135,7 @@ def reference_put(inputs: Any, a: IndexPutAttrs) -> Any:
     return sums.astype(x.dtype)
 
 
-def gradient_put(b: Any, args: Any, a: IndexPutAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_put(b: CallMaker, args: Exprs, a: IndexPutAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """To the values where they were written, to the data elsewhere (everywhere if it was added to)."""
     _, indices, values = args
     taken = b.op("collapse_sum_like", b.op("index_tensor", grad, indices), values)
@@ -170,11 +173,6 @@ class SliceScatterAttrs(Attrs):
     axis: int = attr(0, "the axis of the slice")
 
 
-def _bounds(inputs: Any, a: SliceScatterAttrs, ndim: int) -> tuple[Any, ...]:
-    start, end, step = inputs[2:5]
-    return (from_front(a.axis, ndim),), (start,), (end,), (step,)
-
-
 def infer_scatter(call: OpCall[SliceScatterAttrs]) -> Info:
     """The data itself."""
     x, src = call.tensor(0), call.tensor(1)
@@ -196,23 +194,24 @@ def infer_scatter(call: OpCall[SliceScatterAttrs]) -> Info:
 
 def _slice_shape(call: OpCall[SliceScatterAttrs], x: TensorInfo, step: int) -> Shape | None:
     """The shape of what is written; None if unknown."""
-    start, end = call.args[2:4]
-    if x.shape is None or not isinstance(start, PrimInfo) or not isinstance(end, PrimInfo):
-        return None
-    if start.value is None or end.value is None:
+    start, end = whole_value(call, 2), whole_value(call, 3)
+    if x.shape is None or start is None or end is None:
         return None
     math, axis = DimMath(call.prover), from_front(call.attrs.axis, x.ndim)
-    first, stop = bounds(math, start.value, end.value, step, x.shape[axis], False)
+    first, stop = bounds(math, start, end, step, x.shape[axis], False)
     return (*x.shape[:axis], length(math, first, stop, step, False), *x.shape[axis + 1 :])
 
 
-def compute_scatter(inputs: Any, a: SliceScatterAttrs, out: Any) -> Any:
+def compute_scatter(
+    inputs: tuple[k.Tensor, k.Tensor, k.Scalar, k.Scalar, k.Scalar], a: SliceScatterAttrs, out: k.Result
+) -> k.Tensor:
     """The source inside the slice, the data elsewhere."""
-    x, src = inputs[:2]
-    return compute_set((x, src, *_bounds(inputs, a, x.ndim)), StridedSliceAttrs(), out)
+    x, src, start, end, step = inputs
+    axes = (from_front(a.axis, x.ndim),)
+    return compute_set((x, src, axes, (start,), (end,), (step,)), StridedSliceAttrs(), out)
 
 
-def reference_scatter(inputs: Any, a: SliceScatterAttrs) -> Any:
+def reference_scatter(inputs: tuple[AnyArray, AnyArray, int, int, int], a: SliceScatterAttrs) -> AnyArray:
     """Assignment to a slice."""
     x, src, start, end, step = inputs
     found = np.array(x)
@@ -220,7 +219,7 @@ def reference_scatter(inputs: Any, a: SliceScatterAttrs) -> Any:
     return found
 
 
-def gradient_scatter(b: Any, args: Any, a: SliceScatterAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_scatter(b: CallMaker, args: Exprs, a: SliceScatterAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """To the source inside the slice, to the data elsewhere."""
     start, end, step = args[2:5]
     inner = b.op("strided_slice", grad, (a.axis,), *((v,) for v in (start, end, step)))
@@ -251,4 +250,4 @@ SLICE_SCATTER = OpDef(
     summary="A copy of a tensor with another one written to a slice along one axis.",
 )
 
-WRITINGS: tuple[OpDef[Any], ...] = (INDEX_PUT, SLICE_SCATTER)
+WRITINGS: tuple[Definition, ...] = (INDEX_PUT, SLICE_SCATTER)

@@ -9,12 +9,14 @@ levels 1, 3 and 10.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
@@ -27,12 +29,12 @@ from baton._src.values.dtype import DataType
 _NO_RELAY = NotApplicable("Relax's own")
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[Attrs]) -> Info:
     """The operand's type; these operators also take tuples."""
     return call.args[0] if isinstance(call.args[0], TupleInfo) else call.tensor(0)
 
 
-def compute(inputs: Any, a: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: Any, out: k.Result) -> k.Tensor:
     """An elementwise copy."""
     (x,) = inputs
     return k.compute(x.shape, lambda *i: x(*i), "copy")
@@ -95,8 +97,8 @@ def _identity(
     record: Any = NoAttrs,
     gradient: Any = None,
     summary: str,
-) -> OpDef[Any]:
-    def field_by_field(b: Any, args: Any, a: Any, out: Any) -> Any:
+) -> Definition:
+    def field_by_field(b: CallMaker, args: Exprs, a: Any, out: Any) -> Any:
         if not isinstance(out, TupleInfo):
             return None
         given = {} if a is None else dict(a.items())
@@ -120,7 +122,7 @@ def _identity(
     )
 
 
-def _no_gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def _no_gradient(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     return [b.op("zeros_like", args[0])]
 
 
@@ -143,7 +145,7 @@ def infer_reinterpret(call: OpCall[DtypeAttrs]) -> Info:
     return TensorInfo(x.shape, wanted, x.ndim, x.vdevice)
 
 
-def compute_reinterpret(inputs: Any, a: DtypeAttrs, out: Any) -> Any:
+def compute_reinterpret(inputs: Sequence[k.Tensor], a: DtypeAttrs, out: k.Result) -> k.Tensor:
     """TIR's reinterpret."""
     (x,) = inputs
     op = k.intrinsic("reinterpret")
@@ -178,7 +180,7 @@ WRAP_PARAM = OpDef(
     summary="A parameter stored in one dtype and used in another.",
 )
 
-COPIES: tuple[OpDef[Any], ...] = (
+COPIES: tuple[Definition, ...] = (
     _identity("copy", relay=True, summary="A copy."),
     _identity(
         "annotation.stop_fusion", relay=True, fusion=Fusion.OPAQUE, summary="The operand; nothing is fused across it."

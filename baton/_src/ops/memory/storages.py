@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import STORAGE, Dim, Info, TensorInfo, TupleInfo
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
@@ -22,7 +22,7 @@ NO_KERNEL = NotApplicable("it is about memory: relay.memory_calls interprets it,
 NO_SLOPE = NotApplicable("programs are differentiated before their memory is planned")
 
 
-def memory_op(name: str, record: type[Attrs], inputs: tuple[Input, ...], infer: Any, summary: str) -> OpDef[Any]:
+def memory_op(name: str, record: type[Attrs], inputs: tuple[Input, ...], infer: Any, summary: str) -> Definition:
     """An operator of Relay's memory and vm dialects: it has side effects, and only its type rule is defined here."""
     return OpDef(
         f"dialect.{name}",  # Relax has operators of some of these names
@@ -80,7 +80,7 @@ def infer_alloc_tensor(call: OpCall[AllocTensorAttrs]) -> Info:
     return TensorInfo(shape_from_value(call, 2, call.attrs.assert_shape), call.attrs.dtype)
 
 
-def shape_from_value(call: OpCall[Any], index: int, known: tuple[int, ...] | None) -> tuple[Dim, ...]:
+def shape_from_value(call: OpCall[Attrs], index: int, known: tuple[int, ...] | None) -> tuple[Dim, ...]:
     """The dims that operand `index` (a vector of whole numbers) stands for: `known` where that is given, else its
     value, else as many unknown dims as it has elements."""
     vector = call.tensor(index)
@@ -95,12 +95,12 @@ def shape_from_value(call: OpCall[Any], index: int, known: tuple[int, ...] | Non
     return tuple(d if d >= 0 else AnyDim() for d in known)
 
 
-def infer_kill(call: OpCall[Any]) -> Info:
+def infer_kill(call: OpCall[Attrs]) -> Info:
     """()"""
     return TupleInfo(())
 
 
-STORAGES: tuple[OpDef[Any], ...] = (
+STORAGES: tuple[Definition, ...] = (
     memory_op(
         "memory.alloc_storage",
         AllocStorageAttrs,

@@ -7,8 +7,7 @@ Relax takes bounds as arguments, Relay as scalar tensors. Source: facts relax-op
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.elementwise.casts import convert
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.samples import Sample
 from baton._src.ops.shape.creation import no_gradient
 from baton._src.ops.shape.targets import scalar_value
@@ -26,6 +26,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 _OPERANDS = ("start", "stop", "step")
 
@@ -34,13 +35,13 @@ _OPERANDS = ("start", "stop", "step")
 class ArangeAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr(None, "dtype of the elements")
+    dtype: DataType = attr(None, "dtype of the elements")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
 
     @classmethod
-    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def said_in_relay(cls, given: Mapping[str, object]) -> Mapping[str, object]:
         """TVM's record repeats the operands."""
         return {name: content for name, content in given.items() if name not in _OPERANDS}
 
@@ -58,23 +59,22 @@ def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
         if any(v is None for v in known):
             return TensorInfo((AnyDim(),), dtype)
         return TensorInfo((_count(*(np.asarray(v).item() for v in known)),), dtype)
-    bounds = [scalar_value(call, i) for i in range(3)]
+    bounds = [b for i in range(3) if (b := scalar_value(call, i)) is not None]
     if dtype.is_void:
         kinds = [a.dtype for a in call.args if isinstance(a, PrimInfo)]
         dtype = DataType("float32" if any(d.is_float for d in kinds) else "int64")
-    extent = None if any(b is None for b in bounds) else _extent(call, *bounds)
+    extent = None if len(bounds) < 3 else _extent(call, *bounds)
     return TensorInfo(None if extent is None else (extent,), dtype, 1)
 
 
-def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim | None:
+def _extent(call: OpCall[Attrs], *bounds: float | PrimExpr) -> Dim | None:
     """How many there are; None if no formula over integers says it."""
-    numbers: list[Any] = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
-    first, last, each = numbers
+    first, last, each = (v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in bounds)
     if isinstance(each, (int, float)) and each == 0:
         call.fail("step must not be 0", code="op-attribute")
-    if all(isinstance(v, (int, float)) for v in numbers):
+    if isinstance(first, (int, float)) and isinstance(last, (int, float)) and isinstance(each, (int, float)):
         return _count(first, last, each)
-    if not isinstance(each, int) or any(isinstance(v, float) for v in numbers):
+    if not isinstance(each, int) or isinstance(first, float) or isinstance(last, float):
         return None
     dims = DimMath(call.prover)
     way = dims.subtract(last, first) if each > 0 else dims.subtract(first, last)
@@ -90,11 +90,11 @@ def _count(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil(steps))
 
 
-def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:
+def compute_arange(inputs: Sequence[k.Operand | float], a: ArangeAttrs, out: k.Result) -> k.Tensor:
     """start + i * step in the dtype of the result (float32 for narrow floats)."""
     kept = k.sum_dtype(out.dtype)
 
-    def scalar(value: Any) -> Any:
+    def scalar(value: k.Operand | float) -> k.Scalar:
         found = value() if isinstance(value, k.Tensor) else value
         return k.cast(kept, found) if isinstance(found, PrimExpr) else k.const(found, kept)
 
@@ -104,7 +104,7 @@ def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:
     )
 
 
-def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
+def reference_arange(inputs: Sequence[AnyArray | float], a: ArangeAttrs) -> AnyArray:
     """start + i * step."""
     start, stop, step = (np.asarray(v).item() for v in inputs)
     if a.dtype.is_void:
@@ -118,12 +118,14 @@ def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
     return convert(first + indices * distance, dtype)
 
 
-def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+def relax_arange(make: OpBuilder, start: Given, end: Given = None, step: Given = 1, dtype: object = None) -> Made:
     """One bound is the end."""
     return make(0 if end is None else start, start if end is None else end, step, dtype=dtype)
 
 
-def relay_arange(make: Any, start: Any, stop: Any = None, step: Any = None, dtype: Any = "float32") -> Any:
+def relay_arange(
+    make: OpBuilder, start: Given, stop: Given = None, step: Given = None, dtype: object = "float32"
+) -> Made:
     """One bound is the end; bounds are scalar tensors."""
     first, last = (0, start) if stop is None else (start, stop)
     bounds = [

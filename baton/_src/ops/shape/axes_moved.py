@@ -7,20 +7,22 @@ facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, InRelax, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, axis_number, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import Permutes
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
+from baton._src.values.tensor import AnyArray
 from baton._src.values.transposed import transposed
 
 
@@ -28,7 +30,7 @@ from baton._src.values.transposed import transposed
 class PermuteAttrs(Attrs):
     """The order."""
 
-    axes: Any = attr(None, "operand axis for each result axis; None reverses")
+    axes: tuple[int, ...] | None = attr(None, "operand axis for each result axis; None reverses")
 
     def __post_init__(self) -> None:
         set_attr(self, "axes", as_axes(self.axes) or None if self.axes is not None else None)
@@ -47,18 +49,18 @@ def infer_permute(call: OpCall[PermuteAttrs]) -> Info:
     return TensorInfo(tuple(x.shape[a] for a in order), x.dtype, vdevice=x.vdevice)
 
 
-def _order(axes: Any, ndim: int) -> tuple[int, ...]:
+def _order(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim))[::-1] if axes is None else tuple(from_front(a, ndim) for a in axes)
 
 
-def compute_permute(inputs: Any, attributes: PermuteAttrs, out: Any) -> Any:
+def compute_permute(inputs: Sequence[k.Tensor], attributes: PermuteAttrs, out: k.Result) -> k.Tensor:
     """Indices in the operand's order."""
     (x,) = inputs
     order = _order(attributes.axes, x.ndim)
     return k.compute(out.shape, lambda *i: x(*(i[order.index(a)] for a in range(x.ndim))), "T_transpose", axes="ax")
 
 
-def gradient_permute(b: Any, args: Any, attributes: PermuteAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_permute(b: CallMaker, args: Exprs, attributes: PermuteAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The inverse order."""
     if attributes.axes is None:
         return [b.op("permute_dims", grad)]
@@ -91,7 +93,7 @@ PERMUTE_DIMS = OpDef(
 class ExpandDimsAttrs(Attrs):
     """Where unit axes go."""
 
-    axis: Any = attr(doc="positions of the new axes in the result")
+    axis: int | tuple[int, ...] = attr(doc="positions of the new axes in the result")
     num_newaxis: int = attr(1, "how many axes go there", relay_only=True)
 
     def __post_init__(self) -> None:
@@ -127,7 +129,7 @@ def infer_expand(call: OpCall[ExpandDimsAttrs]) -> Info:
     return TensorInfo(tuple(1 if i in places else next(kept) for i in range(rank)), x.dtype, vdevice=x.vdevice)
 
 
-def compute_expand(inputs: Any, attributes: ExpandDimsAttrs, out: Any) -> Any:
+def compute_expand(inputs: Sequence[k.Tensor], attributes: ExpandDimsAttrs, out: k.Result) -> k.Tensor:
     """New axes are not read."""
     x = inputs[0]
     rank = len(out.shape)
@@ -135,29 +137,29 @@ def compute_expand(inputs: Any, attributes: ExpandDimsAttrs, out: Any) -> Any:
     return k.compute(out.shape, lambda *i: x(*(i[a] for a in range(rank) if a not in places)), "expand_dims")
 
 
-def reference_expand(inputs: Any, attributes: ExpandDimsAttrs) -> Any:
+def reference_expand(inputs: Sequence[AnyArray], attributes: ExpandDimsAttrs) -> AnyArray:
     """`numpy.expand_dims`."""
     return np.expand_dims(inputs[0], new_axes(attributes, np.ndim(inputs[0])))
 
 
-def relax_expand(make: Any, x: Any, axis: Any) -> Any:
+def relax_expand(make: OpBuilder, x: Given, axis: Given) -> Made:
     """One axis is a list of one in Relax, where calls are compared by their attributes."""
     return make(x, axis=axis if axis is None or isinstance(axis, Iterable) else (axis,))
 
 
-def relay_expand(make: Any, data: Any, axis: Any, num_newaxis: int = 1) -> Any:
+def relay_expand(make: OpBuilder, data: Given, axis: Given, num_newaxis: int = 1) -> Made:
     """An axis that is computed makes it `dyn.expand_dims`."""
     if is_computed(axis):
         return make.op("dyn.expand_dims", data, axis, num_newaxis=num_newaxis)
     return make(data, axis=axis, num_newaxis=num_newaxis)
 
 
-def relay_squeeze(make: Any, data: Any, axis: Any = None) -> Any:
+def relay_squeeze(make: OpBuilder, data: Given, axis: Given = None) -> Made:
     """Axes that are computed make it `dyn.squeeze`."""
     return make.op("dyn.squeeze", data, axis) if is_computed(axis) else make(data, axis=axis)
 
 
-def expand_to_relax(args: Any, attributes: ExpandDimsAttrs) -> tuple[Any, ExpandDimsAttrs]:
+def expand_to_relax(args: Exprs, attributes: ExpandDimsAttrs) -> InRelax:
     """Every new axis by its number, from the end that Relay's one counts from."""
     axis, count = attributes.axis, attributes.num_newaxis
     if not isinstance(axis, int):
@@ -192,7 +194,7 @@ EXPAND_DIMS = OpDef(
 class SqueezeAttrs(Attrs):
     """Which axes go."""
 
-    axis: Any = attr(None, "the axes of extent 1 to remove; None: all of them")
+    axis: tuple[int, ...] | None = attr(None, "the axes of extent 1 to remove; None: all of them")
 
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))
@@ -221,18 +223,18 @@ def infer_squeeze(call: OpCall[SqueezeAttrs]) -> Info:
     return TensorInfo(tuple(d for d in x.shape if d != 1), x.dtype, vdevice=x.vdevice)
 
 
-def _gone(attributes: SqueezeAttrs, shape: Any) -> tuple[int, ...]:
+def _gone(attributes: SqueezeAttrs, shape: Sequence[Dim]) -> tuple[int, ...]:
     if attributes.axis is None:
         return tuple(i for i, d in enumerate(shape) if k.is_one(d))
     return tuple(from_front(a, len(shape)) for a in attributes.axis)
 
 
-def compute_squeeze(inputs: Any, attributes: SqueezeAttrs, out: Any) -> Any:
+def compute_squeeze(inputs: Sequence[k.Tensor], attributes: SqueezeAttrs, out: k.Result) -> k.Tensor:
     """Dropped axes are read at 0."""
     x = inputs[0]
     gone = _gone(attributes, x.shape)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         kept = iter(indices)
         return x(*(k.index(0) if a in gone else next(kept) for a in range(x.ndim)))
 

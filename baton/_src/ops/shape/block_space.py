@@ -10,12 +10,13 @@ Source: facts relay-language §6 levels 5 and 10.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -25,9 +26,12 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import compute as compute_reshape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import AnyArray
+
+Pairs = tuple[tuple[int, int], ...]
 
 
-def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
+def _pairs(values: Pairs) -> Pairs:
     return tuple((int(a), int(b)) for a, b in values)
 
 
@@ -35,8 +39,8 @@ def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
 class SpaceToBatchAttrs(Attrs):
     """Blocks and padding."""
 
-    block_shape: Any = attr(doc="extent of a block along each spatial axis")
-    paddings: Any = attr(doc="(before, after) for each spatial axis")
+    block_shape: tuple[int, ...] = attr(doc="extent of a block along each spatial axis")
+    paddings: Pairs = attr(doc="(before, after) for each spatial axis")
     pad_value: float = attr(0.0, "what stands in the padding")
 
     def __post_init__(self) -> None:
@@ -48,15 +52,15 @@ class SpaceToBatchAttrs(Attrs):
 class BatchToSpaceAttrs(Attrs):
     """Blocks and what is cut off."""
 
-    block_shape: Any = attr(doc="extent of a block along each spatial axis")
-    crops: Any = attr(doc="(before, after) for each spatial axis")
+    block_shape: tuple[int, ...] = attr(doc="extent of a block along each spatial axis")
+    crops: Pairs = attr(doc="(before, after) for each spatial axis")
 
     def __post_init__(self) -> None:
         set_attr(self, "block_shape", tuple(self.block_shape))
         set_attr(self, "crops", _pairs(self.crops))
 
 
-def _check(call: OpCall[Any], x: TensorInfo, pairs: Any) -> None:
+def _check(call: OpCall[SpaceToBatchAttrs | BatchToSpaceAttrs], x: TensorInfo, pairs: Pairs) -> None:
     block = call.attrs.block_shape
     if len(pairs) != len(block) or any(b < 1 for b in block):
         call.fail(
@@ -85,12 +89,12 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
+def compute_to_batch(inputs: Sequence[k.Tensor], a: SpaceToBatchAttrs, out: k.Result) -> k.Tensor:
     """The batch index gives the position in the block."""
     (x,) = inputs
     spatial, fill = len(a.block_shape), as_element(a.pad_value, x.dtype)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         places = split_index(i[0] // k.divisor(x.shape[0]), a.block_shape)
         where, tests = [i[0] % k.divisor(x.shape[0])], []
         for axis in range(spatial):
@@ -106,7 +110,7 @@ def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "space_to_batch_nd")
 
 
-def reference_to_batch(inputs: Any, a: SpaceToBatchAttrs) -> Any:
+def reference_to_batch(inputs: Sequence[AnyArray], a: SpaceToBatchAttrs) -> AnyArray:
     """Pad, cut into blocks, move them to the front."""
     x, block = inputs[0], a.block_shape
     count = len(block)
@@ -141,13 +145,13 @@ def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute_to_space(inputs: Any, a: BatchToSpaceAttrs, out: Any) -> Any:
+def compute_to_space(inputs: Sequence[k.Tensor], a: BatchToSpaceAttrs, out: k.Result) -> k.Tensor:
     """The spatial index gives the batch entry."""
     (x,) = inputs
     spatial = len(a.block_shape)
 
-    def body(*i: Any) -> Any:
-        entry: Any = k.index(0)
+    def body(*i: k.Scalar) -> k.Scalar:
+        entry = k.index(0)
         where = []
         for axis in range(spatial):
             block = k.index(a.block_shape[axis])
@@ -159,7 +163,7 @@ def compute_to_space(inputs: Any, a: BatchToSpaceAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "batch_to_space_nd")
 
 
-def reference_to_space(inputs: Any, a: BatchToSpaceAttrs) -> Any:
+def reference_to_space(inputs: Sequence[AnyArray], a: BatchToSpaceAttrs) -> AnyArray:
     """Blocks back between the spatial axes, then cropped."""
     x, block = inputs[0], a.block_shape
     count = len(block)
@@ -174,11 +178,11 @@ def reference_to_space(inputs: Any, a: BatchToSpaceAttrs) -> Any:
     return np.ascontiguousarray(whole[(slice(None), *kept)])
 
 
-def _gradient_to_batch(b: Any, args: Any, a: SpaceToBatchAttrs, out: Any, grad: Any) -> list[Any]:
+def _gradient_to_batch(b: CallMaker, args: Exprs, a: SpaceToBatchAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     return [b.op("nn.batch_to_space_nd", grad, block_shape=a.block_shape, crops=a.paddings)]
 
 
-def _gradient_to_space(b: Any, args: Any, a: BatchToSpaceAttrs, out: Any, grad: Any) -> list[Any]:
+def _gradient_to_space(b: CallMaker, args: Exprs, a: BatchToSpaceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     return [b.op("nn.space_to_batch_nd", grad, block_shape=a.block_shape, paddings=a.crops)]
 
 
@@ -222,7 +226,9 @@ BATCH_TO_SPACE = OpDef(
 class ReverseReshapeAttrs(Attrs):
     """The target."""
 
-    newshape: Any = attr(doc="the target; 0, -1, -2 and -3 mean what they mean to reshape, counted from the last axis")
+    newshape: tuple[int, ...] = attr(
+        doc="the target; 0, -1, -2 and -3 mean what they mean to reshape, counted from the last axis"
+    )
 
     def __post_init__(self) -> None:
         set_attr(self, "newshape", tuple(self.newshape))
@@ -242,7 +248,7 @@ def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
     return TensorInfo(None if found is None else found[::-1], x.dtype, vdevice=x.vdevice)
 
 
-def reference_reverse_reshape(inputs: Any, a: ReverseReshapeAttrs) -> Any:
+def reference_reverse_reshape(inputs: Sequence[AnyArray], a: ReverseReshapeAttrs) -> AnyArray:
     """`numpy.reshape`; beside a dim of 0 it does not find out what -1 stands for."""
     return np.reshape(inputs[0], resolve_numbers(inputs[0].shape[::-1], a.newshape[::-1])[::-1])
 
@@ -266,4 +272,4 @@ REVERSE_RESHAPE = OpDef(
     summary="Reshape, with special values interpreted from the last axis to the first.",
 )
 
-BLOCK_SPACE: tuple[OpDef[Any], ...] = (SPACE_TO_BATCH, BATCH_TO_SPACE, REVERSE_RESHAPE)
+BLOCK_SPACE: tuple[Definition, ...] = (SPACE_TO_BATCH, BATCH_TO_SPACE, REVERSE_RESHAPE)

@@ -6,33 +6,39 @@ relax-ops-passes-vm §1, relay-language §6.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.precision import accumulator, computed_wide
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
+from baton._src.tir.expr import IterVar
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class ShapeAttrs(Attrs):
     """Relay's target."""
 
-    shape: Any = attr(None, "the target", relay_only=True)
-    dtype: Any = attr("", "unused; kept for TVM's signature", relay_only=True)
+    shape: tuple[Dim, ...] | None = attr(None, "the target", relay_only=True)
+    dtype: DataType = attr("", "unused; kept for TVM's signature", relay_only=True)
 
     def __post_init__(self) -> None:
         set_attr(self, "shape", as_shape(self.shape))
 
 
-def _target(call: OpCall[Any]) -> tuple[tuple[Dim, ...] | None, TensorInfo]:
+def _target(call: OpCall[Attrs]) -> tuple[tuple[Dim, ...] | None, TensorInfo]:
     """The dims of the result, as far as they are known, and the result where they are not."""
     x = call.tensor(0)
     if call.op.name.endswith("_like"):
@@ -41,7 +47,7 @@ def _target(call: OpCall[Any]) -> tuple[tuple[Dim, ...] | None, TensorInfo]:
     return target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
 
 
-def infer_broadcast_to(call: OpCall[Any]) -> Info:
+def infer_broadcast_to(call: OpCall[Attrs]) -> Info:
     """The target, if the operand broadcasts to it."""
     x, (target, unknown) = call.tensor(0), _target(call)
     if target is None:
@@ -58,24 +64,24 @@ def infer_broadcast_to(call: OpCall[Any]) -> Info:
     return TensorInfo(target, x.dtype, vdevice=x.vdevice)
 
 
-def compute_broadcast_to(inputs: Any, a: Any, out: Any) -> Any:
+def compute_broadcast_to(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """Unit axes are repeated, also those of unknown extent that turn out to be one."""
     x = inputs[0]
     return k.compute(out.shape, lambda *i: x(*k.stretched_indices(x, i, out.shape)), "T_broadcast_to", axes="ax")
 
 
-def _np_broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+def _np_broadcast(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     return np.broadcast_to(x, shape).copy()
 
 
-def relay_broadcast_to(make: Any, data: Any, shape: Any) -> Any:
+def relay_broadcast_to(make: OpBuilder, data: Given, shape: Given) -> Made:
     """A target that is a tensor makes it `dyn.broadcast_to`."""
     if is_computed(shape):
         return make.op("dyn.broadcast_to", data, shape)
     return make(data, shape=shape)
 
 
-def gradient_broadcast(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_broadcast(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Summed back."""
     return [b.op("collapse_sum_like", grad, args[0]), *(None for _ in args[1:])]
 
@@ -122,7 +128,7 @@ BROADCAST_TO_LIKE = OpDef(
 )
 
 
-def infer_collapse(call: OpCall[Any]) -> Info:
+def infer_collapse(call: OpCall[Attrs]) -> Info:
     """The target; the operand must be what it broadcasts to."""
     x, (target, unknown) = call.tensor(0), _target(call)
     if target is None:
@@ -139,11 +145,11 @@ def infer_collapse(call: OpCall[Any]) -> Info:
     return TensorInfo(target, x.dtype, vdevice=x.vdevice)
 
 
-def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
+def compute_collapse(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """One sum over the axes that were added or stretched (an unknown target dim may be 1 or the whole extent)."""
     x = inputs[0]
     offset = x.ndim - len(out.shape)
-    axes: dict[int, Any] = {}
+    axes: dict[int, IterVar] = {}
     for n, d in enumerate(x.shape):
         wanted = None if n < offset else out.shape[n - offset]
         if wanted is None or (k.is_one(wanted) and not k.is_one(d)):
@@ -151,8 +157,8 @@ def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
         elif not (wanted is d or isinstance(wanted, int) or k.is_one(d)):
             axes[n] = k.reduce_axis(k.index(d) // k.index(wanted), f"k{n}")
 
-    def body(*i: Any) -> Any:
-        where: list[Any] = []
+    def body(*i: k.Scalar) -> k.Scalar:
+        where: list[k.Scalar] = []
         for n in range(x.ndim):
             if n < offset or (n in axes and k.is_one(out.shape[n - offset])):
                 where.append(axes[n].var)
@@ -166,10 +172,10 @@ def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
     return rounded(k.compute(out.shape, body, f"{x.name}_red", axes="ax"), out.dtype)
 
 
-def collapse(x: Any, shape: tuple[int, ...]) -> Any:
+def collapse(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """Over NumPy."""
 
-    def fold(v: Any) -> Any:
+    def fold(v: AnyArray) -> AnyArray:
         extra = v.ndim - len(shape)
         v = v.sum(axis=tuple(range(extra)), dtype=v.dtype)
         axes = tuple(i for i, (d, w) in enumerate(zip(v.shape, shape)) if w == 1 and d != 1)
@@ -178,7 +184,7 @@ def collapse(x: Any, shape: tuple[int, ...]) -> Any:
     return computed_wide(fold, x)
 
 
-def gradient_collapse(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_collapse(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Stretched back."""
     return [b.op("broadcast_to", grad, b.shape_of(args[0])), *(None for _ in args[1:])]
 
@@ -212,7 +218,7 @@ COLLAPSE_SUM_LIKE = OpDef(
     **_COLLAPSE,
 )
 
-BROADCASTS: tuple[OpDef[Any], ...] = (
+BROADCASTS: tuple[Definition, ...] = (
     BROADCAST_TO,
     DYN_BROADCAST_TO,
     BROADCAST_TO_LIKE,

@@ -6,35 +6,38 @@ relax-ops-passes-vm §1 (create), relay-language §6 level 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.global_info import VDevice
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradient, Gradients, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.mixed_dtypes import like_operands
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.prim import prim_dtype
+from baton._src.values.tensor import AnyArray
 
 
-def no_gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def no_gradient(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> list[GraphExpr | None]:
     """The result is the same whatever numbers the operands hold."""
     return [None for _ in args]
 
 
-def _gradient_of_fill(place: int) -> Callable[..., list[Any]]:
+def _gradient_of_fill(place: int) -> Gradient[Attrs]:
     """Every element is the fill value, operand `place`."""
 
-    def rule(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    def rule(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         found = no_gradient(b, args, a, out, grad)
         if args[place].struct_info.dtype.is_float:
             (found[place],) = like_operands(b, [b.op("sum", grad)], [args[place]], grad)
@@ -47,8 +50,8 @@ def _gradient_of_fill(place: int) -> Callable[..., list[Any]]:
 class FullAttrs(Attrs):
     """Shape (in Relay) and dtype."""
 
-    shape: Any = attr(None, "the shape", relay_only=True)
-    dtype: Any = attr(None, "dtype of the elements; None: that of the fill value")
+    shape: tuple[Dim, ...] | None = attr(None, "the shape", relay_only=True)
+    dtype: DataType = attr(None, "dtype of the elements; None: that of the fill value")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
@@ -58,7 +61,7 @@ class FullAttrs(Attrs):
 def infer_full(call: OpCall[FullAttrs]) -> Info:
     """The target shape; the dtype given, or that of the fill value, on whose device it is."""
     relax = call.op.name == "full" and len(call.args) == 2
-    fill: Any = call.args[1 if relax else 0]
+    fill = call.args[1 if relax else 0]
     if not isinstance(fill, (TensorInfo, PrimInfo)):
         call.fail(f"the fill value must be a scalar, got {fill}", code="op-argument")
     if isinstance(fill, TensorInfo) and fill.ndim > 0:
@@ -67,7 +70,7 @@ def infer_full(call: OpCall[FullAttrs]) -> Info:
     return _of_shape(call, 0 if relax else 1, dtype, fill.vdevice if isinstance(fill, TensorInfo) else None)
 
 
-def _of_shape(call: OpCall[Any], position: int, dtype: DataType, vdevice: Any = None) -> TensorInfo:
+def _of_shape(call: OpCall[Attrs], position: int, dtype: DataType, vdevice: VDevice | None = None) -> TensorInfo:
     shape = target_dims(call, position, "shape")
     if shape is None:
         return of_unknown_dims(call, position, dtype, vdevice)
@@ -76,23 +79,26 @@ def _of_shape(call: OpCall[Any], position: int, dtype: DataType, vdevice: Any = 
     return TensorInfo(shape, dtype, vdevice=vdevice)
 
 
-def _fill_operand(inputs: Any) -> Any:
+T = TypeVar("T")
+
+
+def _fill_operand(inputs: Sequence[T | tuple[Dim, ...]]) -> T:
     """The fill value among (shape, value) or (value,) or (value, shape)."""
-    return inputs[1] if len(inputs) == 2 and isinstance(inputs[0], tuple) else inputs[0]
+    return next(x for x in inputs if not isinstance(x, tuple))
 
 
-def compute_full(inputs: Any, a: FullAttrs, out: Any) -> Any:
+def compute_full(inputs: Sequence[k.Operand | int | tuple[Dim, ...]], a: FullAttrs, out: k.Result) -> k.Tensor:
     """The fill value everywhere."""
     fill = _fill_operand(inputs)
 
-    def element(*i: Any) -> Any:
+    def element(*i: k.Scalar) -> k.Scalar:
         value = fill() if isinstance(fill, k.Tensor) else fill
         return k.cast(out.dtype, value) if isinstance(value, PrimExpr) else k.const(value, out.dtype)
 
     return k.compute(out.shape, element, "T_full", axes="ax")
 
 
-def reference_full(inputs: Any, a: FullAttrs) -> Any:
+def reference_full(inputs: Sequence[AnyArray | tuple[int, ...]], a: FullAttrs) -> AnyArray:
     """`numpy.full`."""
     given = _fill_operand(inputs)
     fill, known = np.asarray(given), prim_dtype(given)
@@ -101,7 +107,7 @@ def reference_full(inputs: Any, a: FullAttrs) -> Any:
     return np.full(shape, convert(fill, own if a.dtype.is_void else a.dtype))
 
 
-def relay_full(make: Any, fill_value: Any, shape: Any = (), dtype: Any = "") -> Any:
+def relay_full(make: OpBuilder, fill_value: Given, shape: Given = (), dtype: object = "") -> Made:
     """A shape that is a tensor makes it `dyn.full`."""
     if is_computed(shape):
         return make.op("dyn.full", fill_value, shape, dtype=dtype)
@@ -146,8 +152,8 @@ DYN_FULL = OpDef(
 class ShapedAttrs(Attrs):
     """Shape (in Relay) and dtype."""
 
-    shape: Any = attr(None, "the shape", relay_only=True)
-    dtype: Any = attr("float32", "dtype of the elements")
+    shape: tuple[Dim, ...] | None = attr(None, "the shape", relay_only=True)
+    dtype: DataType = attr("float32", "dtype of the elements")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -159,14 +165,14 @@ def infer_shaped(call: OpCall[ShapedAttrs]) -> Info:
     return _of_shape(call, 0, call.attrs.dtype)
 
 
-def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
-    def compute(inputs: Any, a: ShapedAttrs, out: Any) -> Any:
+def _constant(name: str, number: int) -> tuple[Definition, Definition]:
+    def compute(inputs: Sequence[k.Tensor], a: ShapedAttrs, out: k.Result) -> k.Tensor:
         return k.compute(out.shape, lambda *i: k.const(number, out.dtype), "T_full", axes="ax")
 
-    def reference(inputs: Any, a: ShapedAttrs) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: ShapedAttrs) -> AnyArray:
         return np.full(target_numbers(inputs, 0, a.shape), number, a.dtype.numpy)
 
-    def relay(make: Any, shape: Any, dtype: Any) -> Any:
+    def relay(make: OpBuilder, shape: Given, dtype: object) -> Made:
         if is_computed(shape):
             return make.op(f"dyn.{name}", shape, dtype=dtype)
         return make(shape=shape, dtype=dtype)
@@ -208,7 +214,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
 class LikeAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr(None, "dtype of the elements; None: that of the operand", relax_only=True)
+    dtype: DataType = attr(None, "dtype of the elements; None: that of the operand", relax_only=True)
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
@@ -223,11 +229,11 @@ def infer_like(call: OpCall[LikeAttrs]) -> Info:
     return TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
 
 
-def _like(name: str, number: int | None) -> OpDef[Any]:
-    def compute(inputs: Any, a: LikeAttrs, out: Any) -> Any:
+def _like(name: str, number: int | None) -> Definition:
+    def compute(inputs: Sequence[k.Tensor], a: LikeAttrs, out: k.Result) -> k.Tensor:
         return compute_full(inputs[1:] if number is None else (number,), FullAttrs(), out)
 
-    def reference(inputs: Any, a: LikeAttrs) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: LikeAttrs) -> AnyArray:
         dtype = DataType(inputs[0].dtype) if a.dtype.is_void else a.dtype
         return np.full(inputs[0].shape, convert(inputs[1] if number is None else number, dtype))
 
@@ -253,7 +259,7 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
     )
 
 
-CREATIONS: tuple[OpDef[Any], ...] = (
+CREATIONS: tuple[Definition, ...] = (
     FULL,
     DYN_FULL,
     *_constant("zeros", 0),

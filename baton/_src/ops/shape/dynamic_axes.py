@@ -7,22 +7,25 @@ once the values are there; DynamicToStatic replaces them where the values are co
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Infer, Input, NotApplicable, OpCall, OpDef, Reference
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.axes import normal_axes, normal_axis
+from baton._src.ops.op_builder import Made
 from baton._src.ops.shape.grids import SparseToDenseAttrs, reference_sparse
 from baton._src.tir.expr import AnyDim
+from baton._src.values.tensor import AnyArray
 
 _RUN_TIME = NotApplicable("the shape depends on values that are computed")
 _NO_SLOPE = NotApplicable("made static before differentiation")
 
 
-def _numbers(call: OpCall[Any], position: int) -> tuple[int, ...] | None:
+def _numbers(call: OpCall[Attrs], position: int) -> tuple[int, ...] | None:
     """The elements of an operand that is a known constant."""
     value = call.values[position] if position < len(call.values) else None
     return None if value is None else tuple(int(v) for v in np.asarray(value).reshape(-1))
@@ -50,14 +53,14 @@ def infer_expand(call: OpCall[NewAxesAttrs]) -> Info:
     return TensorInfo((*x.shape[:axis], *(1,) * count, *x.shape[axis:]), x.dtype, vdevice=x.vdevice)
 
 
-def reference_expand(inputs: Any, a: NewAxesAttrs) -> Any:
+def reference_expand(inputs: Sequence[AnyArray], a: NewAxesAttrs) -> AnyArray:
     """`numpy.expand_dims`."""
     x, axis = inputs[0], int(np.asarray(inputs[1]).reshape(-1)[0])
     first = axis if axis >= 0 else axis + x.ndim + 1
     return np.expand_dims(x, tuple(range(first, first + a.num_newaxis)))
 
 
-def infer_squeeze(call: OpCall[Any]) -> Info:
+def infer_squeeze(call: OpCall[Attrs]) -> Info:
     """Ones taken out; the rank is known from how many are named."""
     x, axes = call.tensor(0), call.tensor(1)
     known = _numbers(call, 1)
@@ -72,7 +75,7 @@ def infer_squeeze(call: OpCall[Any]) -> Info:
     return TensorInfo((AnyDim(),) * (x.ndim - count), x.dtype, vdevice=x.vdevice)
 
 
-def infer_sparse(call: OpCall[Any]) -> Info:
+def infer_sparse(call: OpCall[Attrs]) -> Info:
     """The shape if it is a constant, else unknown dims of that rank."""
     values, shape = call.tensor(1), call.tensor(3)
     if shape.ndim not in (-1, 1):
@@ -84,9 +87,18 @@ def infer_sparse(call: OpCall[Any]) -> Info:
     return TensorInfo((AnyDim(),) * rank if isinstance(rank, int) else None, values.dtype)
 
 
+A = TypeVar("A", bound=Attrs)
+
+
 def _define(
-    name: str, record: Any, inputs: Any, infer: Any, reference: Any, places: tuple[int, ...], **more: Any
-) -> Any:
+    name: str,
+    record: type[A],
+    inputs: tuple[Input, ...],
+    infer: Infer[A],
+    reference: Reference[A],
+    places: tuple[int, ...],
+    relay_builder: Callable[..., Made] | None = None,
+) -> OpDef[A]:
     return OpDef(
         f"dyn.{name}",
         record,
@@ -100,11 +112,11 @@ def _define(
         shape_values=places,
         samples=lambda: (),
         summary=f"{name} with extents computed at run time.",
-        **more,
+        relay_builder=relay_builder,
     )
 
 
-DYNAMIC_AXES: tuple[OpDef[Any], ...] = (
+DYNAMIC_AXES: tuple[Definition, ...] = (
     _define("expand_dims", NewAxesAttrs, (Input("data"), Input("axis")), infer_expand, reference_expand, (1,)),
     _define(
         "squeeze",

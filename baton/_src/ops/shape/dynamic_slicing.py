@@ -7,11 +7,11 @@ Source: facts relax-ops-passes-vm §1 (index), relay-language §6 (dyn).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
@@ -20,24 +20,25 @@ from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.slicing import StridedSliceAttrs, cuts, python_slices
 from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.values.tensor import AnyArray
 
 
-def infer_dynamic(call: OpCall[Any]) -> Info:
+def infer_dynamic(call: OpCall[Attrs]) -> Info:
     """The rank; the dims too where the bounds are constants."""
     x = call.tensor(0)
     check_ranks(call, None, 1, 1, 1)
     check_integers(call, 1, 2, 3)
     if x.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
-    known = [call.values[i] if i < len(call.values) else None for i in (1, 2, 3)]
-    if x.shape is not None and all(v is not None for v in known):
+    known = [v for v in call.values[1:4] if v is not None]
+    if x.shape is not None and len(known) == 3:
         return _static_slice(call, x, known)
     if call.op.in_relax:
         return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
     return TensorInfo(_cut_dims(call, x), x.dtype, x.ndim, x.vdevice)
 
 
-def _cut_dims(call: OpCall[Any], x: TensorInfo) -> tuple[Dim, ...] | None:
+def _cut_dims(call: OpCall[Attrs], x: TensorInfo) -> tuple[Dim, ...] | None:
     """Relay: unknown where an axis is cut."""
     if x.shape is None:
         return None
@@ -48,27 +49,27 @@ def _cut_dims(call: OpCall[Any], x: TensorInfo) -> tuple[Dim, ...] | None:
     return tuple(AnyDim() if i in gone else d for i, d in enumerate(x.shape))
 
 
-def _static_slice(call: OpCall[Any], x: TensorInfo, known: Sequence[Any]) -> TensorInfo:
+def _static_slice(call: OpCall[Attrs], x: TensorInfo, known: Sequence[AnyArray]) -> TensorInfo:
     assert x.shape is not None
     a = _dynamic_attrs(call.attrs)
     math, shape = DimMath(call.prover), list(x.shape)
-    for c in cuts(_dynamic_given(known, call.attrs), a, x.ndim) or ():
+    for c in cuts(_dynamic_given(known, call.attrs), a, x.ndim):
         start, stop = bounds(math, c.begin, c.end, c.stride, shape[c.axis], False)
         shape[c.axis] = length(math, start, stop, c.stride, False)
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def _dynamic_given(values: Sequence[Any], a: Any) -> tuple[Any, ...]:
+def _dynamic_given(values: Sequence[AnyArray], a: Attrs) -> tuple[tuple[int, ...], ...]:
     lists = [tuple(int(v) for v in np.asarray(x).reshape(-1)) for x in values]
     axes = getattr(a, "axes", None)
     return (tuple(range(len(lists[0]))) if axes is None else axes, *lists)
 
 
-def _dynamic_attrs(a: Any) -> StridedSliceAttrs:
+def _dynamic_attrs(a: Attrs) -> StridedSliceAttrs:
     return StridedSliceAttrs(slice_mode=getattr(a, "slice_mode", "end"))
 
 
-def compute_dynamic(inputs: Any, a: Any, out: Any) -> Any:
+def compute_dynamic(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """Bounds are read, counted from the front and clipped when the kernel runs."""
     x, begin, _, strides = inputs
     axes = getattr(a, "axes", None)
@@ -76,7 +77,7 @@ def compute_dynamic(inputs: Any, a: Any, out: Any) -> Any:
     count = begin.shape[0].value if isinstance(begin.shape[0], IntImm) else len(named)
     named = named[:count]
 
-    def place(axis: int, i: Any) -> Any:
+    def place(axis: int, i: k.Scalar) -> k.Scalar:
         if axis not in named:
             return i
         at = k.index(named.index(axis))
@@ -88,7 +89,7 @@ def compute_dynamic(inputs: Any, a: Any, out: Any) -> Any:
     )
 
 
-def _runtime_start(begin: Any, step: Any, dim: Any) -> Any:
+def _runtime_start(begin: k.Scalar, step: k.Scalar, dim: k.Scalar) -> k.Scalar:
     start = k.select(begin < k.index(0), begin + dim, begin)
     forward = step > k.index(0)
     low = k.select(forward, k.index(0), k.index(-1))
@@ -96,16 +97,16 @@ def _runtime_start(begin: Any, step: Any, dim: Any) -> Any:
     return k.maximum(low, k.minimum(start, high))
 
 
-def reference_dynamic(inputs: Any, a: Any) -> Any:
+def reference_dynamic(inputs: Sequence[AnyArray], a: Attrs) -> AnyArray:
     """Python's slices."""
     x = inputs[0]
-    found = cuts(_dynamic_given(inputs[1:4], a), _dynamic_attrs(a), x.ndim) or ()
+    found = cuts(_dynamic_given(inputs[1:4], a), _dynamic_attrs(a), x.ndim)
     return np.ascontiguousarray(x[python_slices(found, x.shape)])
 
 
 _TENSOR_BOUNDS = (Input("begin"), Input("end"), Input("strides"))
 
-DYNAMIC_STRIDED_SLICE: OpDef[Any] = OpDef(
+DYNAMIC_STRIDED_SLICE: Definition = OpDef(
     "dynamic_strided_slice",
     inputs=(Input("x"), *_TENSOR_BOUNDS),
     infer=infer_dynamic,

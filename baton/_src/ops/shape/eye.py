@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.creation import LikeAttrs, no_gradient
 from baton._src.ops.shape.targets import scalar_value
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class EyeAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr("float32", "dtype of the elements")
+    dtype: DataType = attr("float32", "dtype of the elements")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
@@ -34,7 +36,7 @@ def infer_eye(call: OpCall[EyeAttrs]) -> Info:
     rows = scalar_value(call, 0)
     columns = scalar_value(call, 1) if len(call.args) > 1 else rows
     counts = [a for a in call.args[:2] if isinstance(a, PrimInfo)]
-    if any(isinstance(v, float) for v in (rows, columns)) or not all(c.dtype.is_int for c in counts):
+    if isinstance(rows, float) or isinstance(columns, float) or not all(c.dtype.is_int for c in counts):
         call.fail(f"numbers of rows and columns are integers, got {rows} and {columns}", code="op-attribute")
     if rows is None or columns is None:
         return TensorInfo(None, call.attrs.dtype, 2)
@@ -53,32 +55,32 @@ def infer_eye_like(call: OpCall[LikeAttrs]) -> Info:
     return TensorInfo(x.shape, dtype, 2, x.vdevice, x.shape_var if x.ndim == 2 else None)
 
 
-def compute_eye(inputs: Any, a: EyeAttrs, out: Any) -> Any:
+def compute_eye(inputs: Sequence[k.Scalar], a: EyeAttrs, out: k.Result) -> k.Tensor:
     """1 where column - row is the offset, the last operand."""
     return _diagonal(inputs[2] if len(inputs) > 2 else 0, out)
 
 
-def _diagonal(number: Any, out: Any) -> Any:
+def _diagonal(number: Dim, out: k.Result) -> k.Tensor:
     offset = k.index(number)
     one, zero = k.const(1, out.dtype), k.const(0, out.dtype)
     return k.compute(out.shape, lambda i, j: k.select(tir.EQ(j, i + offset), one, zero), "eye")
 
 
-def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
+def reference_eye(inputs: Sequence[int], a: EyeAttrs) -> AnyArray:
     """`numpy.eye`."""
     rows = inputs[0]
     columns = inputs[1] if len(inputs) > 1 else rows
-    return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, a.dtype.numpy)
+    return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, dtype=a.dtype.numpy)
 
 
-def reference_eye_like(inputs: Any, a: LikeAttrs) -> Any:
+def reference_eye_like(inputs: tuple[AnyArray] | tuple[AnyArray, int], a: LikeAttrs) -> AnyArray:
     """`numpy.eye`."""
     rows, columns = inputs[0].shape
-    offset = inputs[1] if len(inputs) > 1 else 0
-    return np.eye(rows, columns, offset, inputs[0].dtype if a.dtype.is_void else a.dtype.numpy)
+    offset = inputs[1] if len(inputs) == 2 else 0
+    return np.eye(rows, columns, offset, dtype=inputs[0].dtype if a.dtype.is_void else a.dtype.numpy)
 
 
-def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
+def relax_eye(make: OpBuilder, n: Given, m: Given = None, k: Given = 0, dtype: object = "float32") -> Made:
     """m defaults to n."""
     return make(n, n if m is None else m, k, dtype=dtype)
 

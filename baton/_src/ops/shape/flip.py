@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def infer_flip(call: OpCall[FlipAttrs]) -> Info:
     return x
 
 
-def compute_flip(inputs: Any, a: FlipAttrs, out: Any) -> Any:
+def compute_flip(inputs: Sequence[k.Tensor], a: FlipAttrs, out: k.Result) -> k.Tensor:
     """Read from the end."""
     (x,) = inputs
     axis = from_front(a.axis, x.ndim)

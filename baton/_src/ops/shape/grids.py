@@ -5,27 +5,33 @@ Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence, Sized
+from typing import Literal
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
-from baton._src.ops.shape.targets import is_computed
+from baton._src.ops.shape.targets import as_shape, is_computed, target_numbers
 from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.relay import nodes as relay
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -52,7 +58,7 @@ def infer_meshgrid(call: OpCall[MeshgridAttrs]) -> Info:
         if v.ndim > 1:
             call.fail(f"takes vectors, got {show_shape(v.shape, v.ndim)}")
     dtype = same_dtype(call, vectors)
-    shape: list[Any] | None = [1] * len(vectors)
+    shape: list[Dim] | None = [1] * len(vectors)
     for v, axis in zip(vectors, _order(len(vectors), call.attrs.indexing)):
         if v.shape is None or shape is None:
             shape = None
@@ -62,41 +68,42 @@ def infer_meshgrid(call: OpCall[MeshgridAttrs]) -> Info:
     return TupleInfo((each,) * len(vectors))
 
 
-def compute_meshgrid(inputs: Any, a: MeshgridAttrs, out: Any) -> Any:
+def compute_meshgrid(inputs: tuple[tuple[k.Tensor, ...]], a: MeshgridAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """Every vector along its axis."""
     vectors = list(inputs[0])
     axes = _order(len(vectors), a.indexing)
     return tuple(_spread(v, axis, f.shape, n) for n, (v, axis, f) in enumerate(zip(vectors, axes, out.fields)))
 
 
-def _spread(vector: k.Tensor, axis: int, shape: Any, number: int) -> k.Tensor:
+def _spread(vector: k.Tensor, axis: int, shape: Sequence[Dim], number: int) -> k.Tensor:
     return k.compute(shape, lambda *i: vector(i[axis]) if vector.ndim else vector(), f"meshgrid_{number}")
 
 
-def reference_meshgrid(inputs: Any, a: MeshgridAttrs) -> Any:
+def reference_meshgrid(inputs: tuple[tuple[AnyArray, ...]], a: MeshgridAttrs) -> tuple[AnyArray, ...]:
     """`numpy.meshgrid`."""
     indexing: Literal["ij", "xy"] = "ij" if a.indexing == "ij" else "xy"
     return tuple(np.ascontiguousarray(x) for x in np.meshgrid(*inputs[0], indexing=indexing))
 
 
-def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_meshgrid(b: CallMaker, args: Exprs, a: MeshgridAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Sums over all axes but a vector's own; of a scalar, over all."""
     fields = args[0].struct_info.fields
     axes = _order(len(fields), a.indexing)
 
-    def total(n: int, own: int | None) -> Any:
+    def total(n: int, own: int | None) -> GraphExpr:
         others = tuple(axis for axis in axes if axis != own)
         return b.op("sum", b.item(grad, n), axis=others) if others else b.item(grad, n)
 
     return [b.tuple(*(total(n, axis if field.ndim else None) for n, (axis, field) in enumerate(zip(axes, fields))))]
 
 
-def relay_meshgrid(make: Any, data: Any, indexing: str = "ij") -> Any:
+def relay_meshgrid(make: OpBuilder, data: Given, indexing: str = "ij") -> Made:
     """One result a vector."""
-    if not hasattr(data, "__len__"):
+    if not isinstance(data, Sized):
         message = f"meshgrid takes a list of vectors, got {type(data).__name__}: {data!r}"
         raise fail("op-argument", message, kind=TypeError)
     found = make(data, indexing=indexing)
+    assert isinstance(found, relay.Expr)
     return TupleWrapper(found, len(data))
 
 
@@ -122,11 +129,10 @@ MESHGRID = OpDef(
 class SparseToDenseAttrs(Attrs):
     """The shape of the result."""
 
-    output_shape: Any = attr(doc="the shape of the result")
+    output_shape: tuple[Dim, ...] = attr(doc="the shape of the result")
 
     def __post_init__(self) -> None:
-        given = self.output_shape
-        set_attr(self, "output_shape", as_dims(given if isinstance(given, (tuple, list)) else (given,)))
+        set_attr(self, "output_shape", as_dims(as_shape(self.output_shape) or ()))
 
 
 def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:
@@ -152,16 +158,17 @@ def _check_places(call: OpCall[SparseToDenseAttrs], at: tuple[Dim, ...], values:
         call.fail(f"{values[0]} values for indices {show_shape(at)}", help="a scalar goes to every place")
 
 
-def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:
+def compute_sparse(inputs: Sequence[k.Tensor], a: SparseToDenseAttrs, out: k.Result) -> k.Tensor:
     """The default, in the dtype of the values, everywhere; then value after value."""
-    at, values, default = (*inputs, None)[:3]
+    at, values = inputs[:2]
+    default = inputs[2] if len(inputs) > 2 else None
     rank = len(out.shape)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         places, new = ins[0], ins[1]
         fill = k.const(0, out.dtype) if default is None else k.cast(out.dtype, load(ins[2]))
 
-        def write(*i: Any) -> Stmt:
+        def write(*i: k.Scalar) -> Stmt:
             if at.ndim == 2:
                 where = [k.index(load(places, *i, k.index(c))) for c in range(rank)]
             else:
@@ -175,17 +182,20 @@ def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:
     return extern(k.dims(out.shape), operands, body, "sparse_to_dense", out.dtype)
 
 
-def reference_sparse(inputs: Any, a: SparseToDenseAttrs) -> Any:
+def reference_sparse(inputs: Sequence[AnyArray], a: SparseToDenseAttrs) -> AnyArray:
     """Assignment by coordinates."""
-    at, values, default = (*inputs, None)[:3]
-    found = np.full(a.output_shape, convert(0 if default is None else default, DataType(values.dtype)))
+    at, values = inputs[:2]
+    default = inputs[2] if len(inputs) > 2 else 0
+    found = np.full(target_numbers((), 0, a.output_shape), convert(default, DataType(values.dtype)))
     rows = at.reshape(-1, 1) if at.ndim < 2 else at
     for number, row in enumerate(rows):
         found[tuple(int(c) for c in row)] = values[number] if values.ndim else values
     return found
 
 
-def relay_sparse(make: Any, sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0) -> Any:
+def relay_sparse(
+    make: OpBuilder, sparse_indices: Given, output_shape: Given, sparse_values: Given, default_value: Given = 0
+) -> Made:
     """The shape comes second; one that is computed makes it `dyn.sparse_to_dense`."""
     operands = (sparse_indices, sparse_values, default_value)
     if is_computed(output_shape):
@@ -213,4 +223,4 @@ SPARSE_TO_DENSE = OpDef(
     summary="A dense tensor with values at given coordinates and a default elsewhere.",
 )
 
-GRIDS: tuple[OpDef[Any], ...] = (MESHGRID, SPARSE_TO_DENSE)
+GRIDS: tuple[Definition, ...] = (MESHGRID, SPARSE_TO_DENSE)

@@ -6,13 +6,13 @@ Source: facts relay-language §6 levels 3 and 10.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.row_major import element_count
@@ -24,7 +24,7 @@ from baton._src.values.dtype import DataType
 class HeaderAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr("int32", "dtype of the result")
+    dtype: DataType = attr("int32", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -36,14 +36,14 @@ def infer_shape_of(call: OpCall[HeaderAttrs]) -> Info:
     return TensorInfo(None if x.ndim < 0 else (x.ndim,), call.attrs.dtype, 1)
 
 
-def compute_shape_of(inputs: Any, a: HeaderAttrs, out: Any) -> Any:
+def compute_shape_of(inputs: Sequence[k.Tensor], a: HeaderAttrs, out: k.Result) -> k.Tensor:
     """The dims."""
     x = inputs[0]
 
-    def body(i: Any) -> Any:
+    def body(i: k.Scalar) -> k.Scalar:
         sizes = [k.cast(out.dtype, k.index(d)) for d in x.shape]
 
-        def choose(rest: Any, n: int) -> Any:
+        def choose(rest: k.Scalar, n: int) -> k.Scalar:
             return k.select(k.tir.EQ(i, k.index(n)), sizes[n], rest)
 
         return reduce(choose, range(len(sizes) - 1), sizes[-1]) if sizes else k.const(0, out.dtype)
@@ -76,7 +76,7 @@ def infer_size(call: OpCall[HeaderAttrs]) -> Info:
     return TensorInfo((), call.attrs.dtype)
 
 
-def compute_size(inputs: Any, a: HeaderAttrs, out: Any) -> Any:
+def compute_size(inputs: Sequence[k.Tensor], a: HeaderAttrs, out: k.Result) -> k.Tensor:
     """The product of the dims."""
     return k.compute((), lambda: k.cast(out.dtype, element_count(inputs[0].shape)), "ndarray_size")
 
@@ -99,4 +99,4 @@ NDARRAY_SIZE = OpDef(
 )
 
 
-HEADERS: tuple[OpDef[Any], ...] = (SHAPE_TENSOR, NDARRAY_SIZE)
+HEADERS: tuple[Definition, ...] = (SHAPE_TENSOR, NDARRAY_SIZE)

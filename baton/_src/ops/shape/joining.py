@@ -7,23 +7,28 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef, kind_in_words
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.global_info import VDevice
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
-from baton._src.ops.dims import DimMath, is_any, show_shape
+from baton._src.ops.dims import DimMath, as_dim, is_any, show_shape
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.row_major import flattened
 from baton._src.ops.samples import Arr, Sample
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 FEW = 8
 """Operands of which an element is looked for one after the other."""
@@ -33,7 +38,7 @@ FEW = 8
 class ConcatAttrs(Attrs):
     """The axis."""
 
-    axis: Any = attr(0, "the axis along which operands follow each other; None: they are flattened first")
+    axis: int | None = attr(0, "the axis along which operands follow each other; None: they are flattened first")
 
 
 @attrs
@@ -43,7 +48,7 @@ class StackAttrs(Attrs):
     axis: int = attr(0, "position of the new axis in the result")
 
 
-def tensors_of(call: OpCall[Any]) -> list[TensorInfo]:
+def tensors_of(call: OpCall[Attrs]) -> list[TensorInfo]:
     """The fields of the only operand, which must be a tuple of tensors, at least one."""
     fields = call.args[0]
     if not isinstance(fields, TupleInfo) or not fields.fields:
@@ -54,7 +59,7 @@ def tensors_of(call: OpCall[Any]) -> list[TensorInfo]:
     return [f for f in fields.fields if isinstance(f, TensorInfo)]
 
 
-def common_rank(call: OpCall[Any], tensors: Sequence[TensorInfo]) -> int:
+def common_rank(call: OpCall[Attrs], tensors: Sequence[TensorInfo]) -> int:
     """The rank of all operands; -1 if no one's is known."""
     ranks = {t.ndim for t in tensors if t.ndim >= 0}
     if len(ranks) > 1:
@@ -73,7 +78,7 @@ def _joinable(tensors: Sequence[TensorInfo]) -> str:
     return "reshape or slice the operands first"
 
 
-def common_dim(call: OpCall[Any], tensors: Sequence[TensorInfo], axis: int) -> Dim | None:
+def common_dim(call: OpCall[Attrs], tensors: Sequence[TensorInfo], axis: int) -> Dim | None:
     """The extent all operands have along `axis`; None if undecided."""
     math = DimMath(call.prover)
     found: Dim | None = None
@@ -116,7 +121,7 @@ def infer_concat(call: OpCall[ConcatAttrs]) -> Info:
     return TensorInfo(shape, dtype, vdevice=device)
 
 
-def _infer_flat(call: OpCall[Any], tensors: Sequence[TensorInfo], dtype: Any, device: Any) -> Info:
+def _infer_flat(call: OpCall[Attrs], tensors: Sequence[TensorInfo], dtype: DataType, device: VDevice | None) -> Info:
     if any(t.shape is None for t in tensors):
         return TensorInfo(None, dtype, 1, device)
     math = DimMath(call.prover)
@@ -124,24 +129,24 @@ def _infer_flat(call: OpCall[Any], tensors: Sequence[TensorInfo], dtype: Any, de
     return TensorInfo((total,), dtype, vdevice=device)
 
 
-def compute_concat(inputs: Any, attributes: ConcatAttrs, out: Any) -> Any:
+def compute_concat(inputs: tuple[tuple[k.Tensor, ...]], attributes: ConcatAttrs, out: k.Result) -> k.Tensor:
     """Every element is read from the operand whose stretch it lies in."""
     tensors = [flattened(x) for x in inputs[0]] if attributes.axis is None else list(inputs[0])
     axis = 0 if attributes.axis is None else from_front(attributes.axis, len(out.shape))
     starts = starts_of([x.shape[axis] for x in tensors])
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         return _in_stretch(indices[axis], starts, lambda n: _read(tensors[n], indices, axis, starts[n]))
 
     return k.compute(out.shape, body, "T_concat", axes="ax")
 
 
-def _in_stretch(position: Any, starts: Sequence[Any], element: Callable[[int], Any]) -> Any:
+def _in_stretch(position: k.Scalar, starts: Sequence[k.Scalar], element: Callable[[int], k.Scalar]) -> k.Scalar:
     """`element` of the number of the stretch that a position lies in. Stretches are tested from the last one on; many
     of them by halves, so that an element takes few tests.
     """
 
-    def choose(first: int, last: int) -> Any:
+    def choose(first: int, last: int) -> k.Scalar:
         if first == last:
             return element(first)
         middle = last if last - first < FEW else (first + last + 1) // 2
@@ -150,61 +155,62 @@ def _in_stretch(position: Any, starts: Sequence[Any], element: Callable[[int], A
     return choose(0, len(starts) - 1)
 
 
-def starts_of(extents: Sequence[Any]) -> list[Any]:
+def starts_of(extents: Sequence[Dim]) -> list[k.Scalar]:
     """Where each stretch begins."""
-    found: list[Any] = [k.index(0)]
+    found = [k.index(0)]
     for extent in extents[:-1]:
         found.append(found[-1] + k.index(extent))
     return found
 
 
-def _read(x: k.Tensor, indices: Any, axis: int, start: Any) -> Any:
+def _read(x: k.Tensor, indices: k.Indices, axis: int, start: k.Scalar) -> k.Scalar:
     return x(*(i - start if a == axis else i for a, i in enumerate(indices)))
 
 
-def reference_concat(inputs: Any, attributes: ConcatAttrs) -> Any:
+def reference_concat(inputs: tuple[tuple[AnyArray, ...]], attributes: ConcatAttrs) -> AnyArray:
     """`numpy.concatenate`."""
     return np.concatenate([np.asarray(x) for x in inputs[0]], axis=attributes.axis)
 
 
-def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_concat(b: CallMaker, args: Exprs, attributes: ConcatAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The gradient cut where the operands met; flattened ones get their shapes back."""
     fields = list(args[0].struct_info.fields)
     if attributes.axis is not None:
         return [_cut(b, args[0], [_extent(field, attributes.axis) for field in fields], attributes.axis, grad)]
     items = [b.item(args[0], n) for n in range(len(fields))]
     sizes = [_size(field) for field in fields]
-    flat = b.tuple(*(b.op("flatten", item) for item in items)) if any(s is None for s in sizes) else None
+    flat = b.tuple(*(b.op("flatten", item) for item in items)) if any(s is None for s in sizes) else args[0]
     parts = _cut(b, flat, sizes, 0, grad)
     return [b.tuple(*(b.op("reshape", b.item(parts, n), b.shape_of(item)) for n, item in enumerate(items)))]
 
 
-def _extent(field: Any, axis: int) -> Any:
+def _extent(field: TensorStructInfo, axis: int) -> Dim | None:
     """The extent of an operand along the joined axis; None if no number or variable says it."""
     dims = getattr(field.shape, "values", None)
     return None if dims is None or is_any(dims[axis]) else dims[axis]
 
 
-def _size(field: Any) -> Any:
+def _size(field: TensorStructInfo) -> Dim | None:
     """The number of its elements, likewise."""
     dims = getattr(field.shape, "values", None)
     return None if dims is None or any(map(is_any, dims)) else prod(dims)
 
 
-def _cut(b: Any, operands: Any, extents: Sequence[Any], axis: int, grad: Any) -> Any:
+def _cut(b: CallMaker, operands: GraphExpr, extents: Sequence[Dim | None], axis: int, grad: GraphExpr) -> GraphExpr:
     """`grad` in parts of these extents, those of the operands."""
     if len(extents) == 1:
         return b.tuple(grad)
-    if any(extent is None for extent in extents):
+    known = [extent for extent in extents if extent is not None]
+    if len(known) < len(extents):
         return b.tuple(*(_part_like(b, operands, axis, grad, n) for n in range(len(extents))))
-    places = [getattr(place, "value", place) for place in accumulate(extents)]
+    places = [as_dim(place) for place in accumulate(known, operator.add)]
     if all(isinstance(p, int) for p in places):
         return b.op("split", grad, indices_or_sections=tuple(places[:-1]), axis=axis)
     parts = zip([0, *places], places)
     return b.tuple(*(b.op("strided_slice", grad, (axis,), (p,), (q,), assume_inbound=True) for p, q in parts))
 
 
-def _part_like(b: Any, operands: Any, axis: int, grad: Any, number: int) -> Any:
+def _part_like(b: CallMaker, operands: GraphExpr, axis: int, grad: GraphExpr, number: int) -> GraphExpr:
     """The part of one operand, where no variables name the extents: the end of what it and those before it gave."""
     before = [b.item(operands, n) for n in range(number + 1)]
     whole = b.op("slice_like", grad, b.op("concat", b.tuple(*before), axis=axis), axes=(axis,))
@@ -250,19 +256,19 @@ def infer_stack(call: OpCall[StackAttrs]) -> Info:
     return TensorInfo(shape, dtype, vdevice=device)
 
 
-def compute_stack(inputs: Any, attributes: StackAttrs, out: Any) -> Any:
+def compute_stack(inputs: tuple[tuple[k.Tensor, ...]], attributes: StackAttrs, out: k.Result) -> k.Tensor:
     """Every element is read from the operand whose number it has along the new axis."""
     tensors = list(inputs[0])
     axis, starts = from_front(attributes.axis, len(out.shape)), [k.index(n) for n in range(len(tensors))]
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         rest = [i for a, i in enumerate(indices) if a != axis]
         return _in_stretch(indices[axis], starts, lambda n: tensors[n](*rest))
 
     return k.compute(out.shape, body, "T_stack", axes="ax")
 
 
-def gradient_stack(b: Any, args: Any, attributes: StackAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_stack(b: CallMaker, args: Exprs, attributes: StackAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """One slice an operand."""
     fields = args[0].struct_info.fields
     axis = from_front(attributes.axis, fields[0].ndim + 1)

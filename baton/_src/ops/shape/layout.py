@@ -7,14 +7,26 @@ Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 5.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from inspect import isfunction, signature
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    InRelax,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
@@ -22,12 +34,15 @@ from baton._src.ops.layout_names import AxisOrder, parse_layout
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.axes_moved import PERMUTE_DIMS, PermuteAttrs
+from baton._src.ops.shape.targets import target_numbers
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.index_map_from_text import index_map_from_text
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -50,7 +65,7 @@ def moved_axes(a: NamedLayoutAttrs) -> tuple[int, ...] | None:
     return tuple(source.index(letter) for letter in target)
 
 
-def to_relax(args: list[Any], a: NamedLayoutAttrs) -> tuple[Any, ...]:
+def to_relax(args: Exprs, a: NamedLayoutAttrs) -> InRelax:
     """Axes that only move are permute_dims, which other passes of Relax know how to combine."""
     order = moved_axes(a)
     return (args, a) if order is None else (args, PermuteAttrs(axes=order), PERMUTE_DIMS)
@@ -74,14 +89,14 @@ def infer(call: OpCall[NamedLayoutAttrs]) -> Info:
     return TensorInfo(target.physical(math, source.canonical(math, x.shape)), x.dtype, vdevice=x.vdevice)
 
 
-def compute(inputs: Any, a: NamedLayoutAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: NamedLayoutAttrs, out: k.Result) -> k.Tensor:
     """Every element read where the old layout has it."""
     x = inputs[0]
     source, target = _orders(a)
     return k.compute(out.shape, lambda *i: x(*source.indices(target.split(i))), "T_layout_trans", axes="ax")
 
 
-def rearranged(x: Any, source: AxisOrder, target: AxisOrder) -> Any:
+def rearranged(x: AnyArray, source: AxisOrder, target: AxisOrder) -> AnyArray:
     """Over NumPy: blocks merged, axes moved, blocks cut."""
     letters = [letter for letter, size in source.axes if not size]
     order = [i for a in letters for i, (letter, size) in enumerate(source.axes) if letter == a]
@@ -98,7 +113,7 @@ def rearranged(x: Any, source: AxisOrder, target: AxisOrder) -> Any:
     return np.ascontiguousarray(found)
 
 
-def gradient(b: Any, args: Any, a: NamedLayoutAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: NamedLayoutAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The other way round."""
     return [b.op("relay_layout_transform", grad, src_layout=a.dst_layout, dst_layout=a.src_layout)]
 
@@ -131,20 +146,23 @@ RELAY_LAYOUT_TRANSFORM = OpDef(
 # ------------------------------------------------------------------------------------------------ by a function
 
 
+Map = IndexMap | Callable[..., Sequence[Dim | str]]
+"""From old indices to new ones; a function may name separators of axes among them."""
+
+
 @attrs
 class MapAttrs(Attrs):
     """The map."""
 
-    index_map: Any = attr(doc="from old indices to new ones: an IndexMap or a callable")
-    pad_value: Any = attr(None, "the value of padding in the new layout")
-    axis_separators: Any = attr((), "the axes of the result between which memory is split")
-    input_axis_separators: Any = attr((), "the same for the operand")
+    index_map: Map = attr(doc="from old indices to new ones: an IndexMap or a callable")
+    pad_value: float | None = attr(None, "the value of padding in the new layout")
+    axis_separators: tuple[int, ...] = attr((), "the axes of the result between which memory is split")
+    input_axis_separators: tuple[int, ...] = attr((), "the same for the operand")
 
     def __post_init__(self) -> None:
         for name in ("axis_separators", "input_axis_separators"):
             set_attr(self, name, tuple(getattr(self, name) or ()))
-        if isinstance(self.index_map, str):  # as an executable stores it
-            set_attr(self, "index_map", index_map_from_text(self.index_map))
+        set_attr(self, "index_map", _read(self.index_map))
         if isfunction(self.index_map) and all(
             p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(self.index_map).parameters.values()
         ):
@@ -154,34 +172,36 @@ class MapAttrs(Attrs):
                 set_attr(self, "axis_separators", tuple(separators))
 
 
-def mapped(index_map: Any, indices: Any) -> list[Any]:
+def _read(index_map: Map | str) -> Map:
+    """A text is what an executable stores."""
+    return index_map_from_text(index_map) if isinstance(index_map, str) else index_map
+
+
+def mapped(index_map: Map, indices: Sequence[k.Scalar]) -> list[k.Scalar]:
     """The new indices of an element; separators of axes are left out."""
-    function = getattr(index_map, "map_indices", None)
-    found = function(list(indices)) if function is not None else index_map(*indices)
+    found = index_map.map_indices(list(indices)) if isinstance(index_map, IndexMap) else index_map(*indices)
     return [k.index(v) for v in found if isinstance(v, (int, k.PrimExpr))]
 
 
-def _as_map(index_map: Any, rank: int) -> IndexMap:
-    known = isinstance(index_map, IndexMap)
-    found: IndexMap = index_map if known else IndexMap.from_func_with_separators(index_map, rank)[0]
-    return found
+def _as_map(index_map: Map, rank: int) -> IndexMap:
+    return index_map if isinstance(index_map, IndexMap) else IndexMap.from_func_with_separators(index_map, rank)[0]
 
 
-def new_shape(index_map: Any, shape: Any) -> list[Any]:
+def new_shape(index_map: Map, shape: Sequence[Dim]) -> list[Dim]:
     """The shape that the map makes of one (`IndexMap.map_shape`); of one without elements, too."""
     dims, math = as_dims(shape), DimMath(Analyzer())
     found = (math.normal(dim) for dim in _as_map(index_map, len(dims)).map_shape(dims))
     return [max(dim, 0) if isinstance(dim, int) else dim for dim in found]
 
 
-def _new_rank(index_map: Any, rank: int) -> int:
+def _new_rank(index_map: Map, rank: int) -> int:
     """The rank that the map makes of one, which may be unknown (-1). Error `index-map`: it takes other ones."""
     if rank < 0:
         return len(index_map.final_indices) if isinstance(index_map, IndexMap) else -1
     return len(_as_map(index_map, rank).map_indices([k.index(0)] * rank))
 
 
-def _fills(index_map: Any, shape: Any) -> bool:
+def _fills(index_map: Map, shape: Sequence[Dim]) -> bool:
     """Whether every place of the new shape certainly gets an element."""
     try:
         _as_map(index_map, len(shape)).inverse(as_dims(shape))
@@ -204,12 +224,12 @@ def infer_map(call: OpCall[MapAttrs]) -> Info:
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
+def compute_map(inputs: Sequence[k.Tensor], a: MapAttrs, out: k.Result) -> k.Tensor:
     """Padding (0 if none is said) where elements may not go, then every element stored where the map says."""
     x = inputs[0]
 
-    def body(ins: Any, outs: Any) -> Stmt:
-        def move(*i: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
+        def move(*i: k.Scalar) -> Stmt:
             return store(outs[0], mapped(a.index_map, list(i)), load(ins[0], *i))
 
         moved = loops(x.shape, move)
@@ -221,13 +241,13 @@ def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
     return extern(k.dims(out.shape), [x], body, "layout_transform", x.dtype)
 
 
-def reference_map(inputs: Any, a: MapAttrs) -> Any:
+def reference_map(inputs: Sequence[AnyArray], a: MapAttrs) -> AnyArray:
     """Element by element."""
     x = inputs[0]
     pad = 0 if a.pad_value is None else as_element(a.pad_value, k.DataType(x.dtype))
-    found = np.full(tuple(int(d) for d in new_shape(a.index_map, x.shape)), pad, x.dtype)
+    found = np.full(target_numbers((), 0, new_shape(a.index_map, x.shape)), pad, x.dtype)
     for i in np.ndindex(x.shape):
-        found[tuple(v.value for v in mapped(a.index_map, [k.index(n) for n in i]))] = x[i]
+        found[target_numbers((), 0, as_dims(mapped(a.index_map, [k.index(n) for n in i])))] = x[i]
     return found
 
 
@@ -250,4 +270,4 @@ LAYOUT_TRANSFORM = OpDef(
     summary="Transform the layout of a tensor by an index map.",
 )
 
-LAYOUTS: tuple[OpDef[Any], ...] = (LAYOUT_TRANSFORM, RELAY_LAYOUT_TRANSFORM)
+LAYOUTS: tuple[Definition, ...] = (LAYOUT_TRANSFORM, RELAY_LAYOUT_TRANSFORM)

@@ -4,35 +4,35 @@ relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, as_dims
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.linear_axes import named_dims
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.targets import is_computed, target_dims, target_numbers
+from baton._src.ops.shape.targets import as_shape, is_computed, target_dims, target_numbers
 
 
 @attrs
 class TileAttrs(Attrs):
     """How often."""
 
-    repeats: Any = attr(None, "repetitions along the last axes", relax_only=True)
-    reps: Any = attr(None, "repetitions along the last axes", relay_only=True, same_as="repeats")
+    repeats: tuple[Dim, ...] | None = attr(None, "repetitions along the last axes", relax_only=True)
+    reps: tuple[Dim, ...] | None = attr(None, "repetitions along the last axes", relay_only=True, same_as="repeats")
 
     def __post_init__(self) -> None:
-        found = self.repeats if self.repeats is not None else self.reps
-        if found is not None:
-            found = as_dims([found] if isinstance(found, (int, PrimExpr)) else found)
+        given = as_shape(self.repeats if self.repeats is not None else self.reps)
+        found = None if given is None else as_dims(given)
         set_attr(self, "repeats", found)
         set_attr(self, "reps", found)
 
@@ -55,7 +55,7 @@ def infer_tile(call: OpCall[TileAttrs]) -> Info:
     return TensorInfo(tuple(math.multiply(d, r) for d, r in zip(shape, times)), x.dtype, vdevice=x.vdevice)
 
 
-def compute_tile(inputs: Any, a: Any, out: Any) -> Any:
+def compute_tile(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """Indices modulo the operand's extents."""
     x = inputs[0]
     offset = len(out.shape) - x.ndim
@@ -64,19 +64,19 @@ def compute_tile(inputs: Any, a: Any, out: Any) -> Any:
     )
 
 
-def relay_tile(make: Any, data: Any, reps: Any) -> Any:
+def relay_tile(make: OpBuilder, data: Given, reps: Given) -> Made:
     """Repetitions that are a tensor make it `dyn.tile`."""
     if is_computed(reps):
         return make.op("dyn.tile", data, reps)
     return make(data, reps=reps)
 
 
-def gradient_tile(b: Any, args: Any, a: TileAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_tile(b: CallMaker, args: Exprs, a: TileAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """All copies summed."""
     x = args[0]
-    ndim = x.struct_info.ndim
-    rank = max(ndim, len(a.repeats))
-    times = (1,) * (rank - len(a.repeats)) + a.repeats
+    ndim, repeats = x.struct_info.ndim, a.repeats or ()
+    rank = max(ndim, len(repeats))
+    times = (1,) * (rank - len(repeats)) + repeats
     shape = (1,) * (rank - ndim) + named_dims(x.struct_info, "tile")
     paired = [d for pair in zip(times, shape) for d in pair]
     summed = b.op("sum", b.op("reshape", grad, b.shape(paired)), axis=tuple(range(0, 2 * rank, 2)))
@@ -89,7 +89,7 @@ TILE = OpDef(
     inputs=(Input("data"),),
     infer=infer_tile,
     compute=compute_tile,
-    reference=lambda inputs, a: np.tile(inputs[0], a.repeats),
+    reference=lambda inputs, a: np.tile(inputs[0], target_numbers((), 0, a.repeats)),
     gradient=gradient_tile,
     fusion=Fusion.BROADCAST,
     relay_builder=relay_tile,
@@ -99,7 +99,7 @@ TILE = OpDef(
     ),
     summary="Repeat the whole tensor along its axes.",
 )
-DYN_TILE: OpDef[Any] = OpDef(
+DYN_TILE: Definition = OpDef(
     "dyn.tile",
     inputs=(Input("data"), Input("reps", "a tensor of rank 1")),
     infer=infer_tile,
@@ -118,7 +118,7 @@ class RepeatAttrs(Attrs):
     """How often, along what."""
 
     repeats: int = attr(doc="the number of repetitions of each element")
-    axis: Any = attr(None, "along which axis; None: all flattened first")
+    axis: int | None = attr(None, "along which axis; None: all flattened first")
 
 
 def infer_repeat(call: OpCall[RepeatAttrs]) -> Info:
@@ -141,7 +141,7 @@ def infer_repeat(call: OpCall[RepeatAttrs]) -> Info:
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
+def compute_repeat(inputs: Sequence[k.Tensor], a: RepeatAttrs, out: k.Result) -> k.Tensor:
     """The index along the axis divided."""
     (x,) = inputs
     times = max(a.repeats, 1)  # of none there is nothing to index
@@ -170,11 +170,11 @@ REPEAT = OpDef(
 )
 
 
-def _repeat_gradient(b: Any, x: Any, a: RepeatAttrs, grad: Any) -> list[Any]:
+def _repeat_gradient(b: CallMaker, x: GraphExpr, a: RepeatAttrs, grad: GraphExpr) -> Gradients:
     dims = named_dims(x.struct_info, "repeat")
     axis = len(dims) - 1 if a.axis is None else from_front(a.axis, len(dims))
     split = [*dims[: axis + 1], a.repeats, *dims[axis + 1 :]]
     return [b.op("sum", b.op("reshape", grad, b.shape(split)), axis=(axis + 1,))]
 
 
-REPETITIONS: tuple[OpDef[Any], ...] = (TILE, DYN_TILE, REPEAT)
+REPETITIONS: tuple[Definition, ...] = (TILE, DYN_TILE, REPEAT)

@@ -16,30 +16,30 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr, PrimExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dim, as_dims
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.row_major import element_count, flat_index, split_index
-from baton._src.ops.samples import Arr, Sample, Shape
+from baton._src.ops.samples import Arr, Sample, SampleDim, Shape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
-from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class ReshapeAttrs(Attrs):
     """Relay's target."""
 
-    newshape: Any = attr(None, "the target, with special values 0, -1, -2, -3, -4", relay_only=True)
+    newshape: tuple[int, ...] | None = attr(None, "the target, with special values 0, -1, -2, -3, -4", relay_only=True)
     allowzero: bool = attr(False, "0 means an empty axis", relay_only=True)
 
     def __post_init__(self) -> None:
-        if self.newshape is not None:
-            found = (self.newshape,) if isinstance(self.newshape, int) else tuple(self.newshape)
-            set_attr(self, "newshape", found)
+        set_attr(self, "newshape", as_shape(self.newshape))
         set_attr(self, "allowzero", bool(self.allowzero))
 
 
@@ -54,7 +54,7 @@ def infer(call: OpCall[ReshapeAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, target_rank(target) if shape is None else -1, x.vdevice)
 
 
-def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: Attrs, out: k.Result) -> k.Tensor:
     """Every element is read where its row-major position lies in the operand; where dims are symbolic, within as few of
     them as it takes, for a division by them is dear: (h, w) become (h * 2, w // 2) together, but each by itself.
     """
@@ -63,8 +63,8 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     is_open = any(not isinstance(d, IntImm) for d in shape)
     runs = _runs(x.shape, shape) if is_open else [(slice(0, len(x.shape)), slice(0, len(shape)))]
 
-    def source(*i: Any) -> Any:
-        found: list[Any] = []
+    def source(*i: k.Scalar) -> k.Scalar:
+        found: list[k.Scalar] = []
         for old, new in runs:
             found += split_index(flat_index(i[new], shape[new]), x.shape[old])
         return x(*found)
@@ -72,7 +72,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     return k.compute(shape, source, "T_reshape", axes="ax")
 
 
-def _runs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[slice, slice]]:
+def _runs(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[slice, slice]]:
     """Neighbouring dims of both shapes that hold as many elements, as short as can be shown, in order."""
     prove, found = Analyzer(), [(0, 0)]
     ends = {n: element_count(new[:n]) for n in range(1, len(new) + 1)}
@@ -87,21 +87,23 @@ def _runs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[slice, slice]]:
     return [(slice(a, b), slice(c, d)) for (a, c), (b, d) in pairwise(dict.fromkeys(found))]
 
 
-def reference(inputs: Any, attributes: ReshapeAttrs) -> Any:
+def reference(
+    inputs: tuple[AnyArray] | tuple[AnyArray, AnyArray | tuple[int, ...]], attributes: ReshapeAttrs
+) -> AnyArray:
     """`numpy.reshape`."""
     x = inputs[0]
     target = target_numbers(inputs, 1, attributes.newshape)
-    if len(inputs) > 1 and isinstance(inputs[1], tuple):
+    if len(inputs) == 2 and isinstance(inputs[1], tuple):
         return np.reshape(x, target)
     return np.reshape(x, resolve_numbers(x.shape, target, attributes.allowzero))
 
 
-def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, attributes: Attrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The gradient in the shape of the operand; nothing towards the target."""
     return [b.op("reshape", grad, b.shape_of(args[0])), *(None for _ in args[1:])]
 
 
-def relax_builder(make: Any, x: Any, shape: Any) -> Any:
+def relax_builder(make: OpBuilder, x: Given, shape: Given) -> Made:
     """A 0 in Relax's target is the operand's dim at its place, a -1 in a list what remains of it: calls hold the dims
     themselves where they are known (a shape expression is what a program says, and stays, so that texts read back). An
     operand without elements keeps its 0: no elements.
@@ -119,11 +121,11 @@ def relax_builder(make: Any, x: Any, shape: Any) -> Any:
     return make(x, wanted)
 
 
-def _is(dim: Any, number: int) -> bool:
+def _is(dim: object, number: int) -> bool:
     return as_dim(dim) == number if isinstance(dim, (int, IntImm)) else False
 
 
-def _rest(dims: Sequence[Any], others: Sequence[Any]) -> Any:
+def _rest(dims: Sequence[Dim], others: Sequence[Dim]) -> Dim:
     """The dim that fills a target with `others`; -1 where that leaves a remainder, or may do so."""
     math = DimMath(Analyzer())
     whole, part = math.product(as_dims(dims)), math.product(as_dims(others))
@@ -133,7 +135,7 @@ def _rest(dims: Sequence[Any], others: Sequence[Any]) -> Any:
     return rest if math.equal(math.multiply(rest, part), whole) else -1
 
 
-def relay_builder(make: Any, data: Any, newshape: Any, allowzero: bool = False) -> Any:
+def relay_builder(make: OpBuilder, data: Given, newshape: Given, allowzero: bool = False) -> Made:
     """A target that is a tensor makes it `dyn.reshape`."""
     if is_computed(newshape):
         return make.op("dyn.reshape", data, newshape, allowzero=allowzero)
@@ -141,7 +143,7 @@ def relay_builder(make: Any, data: Any, newshape: Any, allowzero: bool = False) 
 
 
 def samples() -> tuple[Sample, ...]:
-    def relay(shape: tuple[Any, ...], *target: int) -> Sample:
+    def relay(shape: tuple[SampleDim, ...], *target: int) -> Sample:
         return Sample((Arr(shape),), ReshapeAttrs(newshape=target))
 
     return (

@@ -5,20 +5,22 @@ the first). Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.op_def import Definition, Exprs, Fusion, Input, InRelax, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import FACETS, RESHAPE, ReshapeAttrs, compute
 from baton._src.tir.expr import IntImm
 
+D = TypeVar("D", bound=Dim)
 
-def infer_like(call: OpCall[Any]) -> Info:
+
+def infer_like(call: OpCall[ReshapeLikeAttrs]) -> Info:
     """The shape of the second operand (between the given axes), the elements of the first."""
     x, like = call.tensor(0), call.tensor(1)
     if x.shape is None or like.shape is None:
@@ -30,7 +32,7 @@ def infer_like(call: OpCall[Any]) -> Info:
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
-def _like_shape(shape: tuple[Any, ...], like: tuple[Any, ...], a: Any) -> tuple[Any, ...]:
+def _like_shape(shape: tuple[D, ...], like: tuple[D, ...], a: ReshapeLikeAttrs) -> tuple[D, ...]:
     def cut(begin: int, end: int | None, rank: int) -> tuple[int, int]:
         stop = rank if end is None else end + rank if end < 0 else end
         return (begin + rank if begin < 0 else begin), stop
@@ -45,9 +47,9 @@ class ReshapeLikeAttrs(Attrs):
     """Which axes take part."""
 
     lhs_begin: int = attr(0, "first axis of the data that changes")
-    lhs_end: Any = attr(None, "axis of the data to stop before")
+    lhs_end: int | None = attr(None, "axis of the data to stop before")
     rhs_begin: int = attr(0, "first axis of the pattern that is copied")
-    rhs_end: Any = attr(None, "axis of the pattern to stop before")
+    rhs_end: int | None = attr(None, "axis of the pattern to stop before")
 
 
 RESHAPE_LIKE = OpDef(
@@ -68,7 +70,7 @@ RESHAPE_LIKE = OpDef(
 )
 
 
-def infer_flatten(call: OpCall[Any]) -> Info:
+def infer_flatten(call: OpCall[Attrs]) -> Info:
     """One axis (or two, the first kept, for batch_flatten)."""
     x = call.tensor(0)
     first = 1 if call.op.name == "nn.batch_flatten" else 0
@@ -92,7 +94,7 @@ FLATTEN = OpDef(
 )
 
 
-def _as_reshape(args: Any, a: Any) -> Any:
+def _as_reshape(args: Exprs, a: Attrs) -> InRelax:
     """To known sizes Relay's is a reshape, which more rules know."""
     dims = getattr(getattr(args[0].struct_info_, "shape", None), "values", None)
     if not dims or not all(isinstance(d, IntImm) for d in dims):
@@ -112,4 +114,4 @@ BATCH_FLATTEN = OpDef(
     **FACETS,
 )
 
-RESHAPE_RELATIVES: tuple[OpDef[Any], ...] = (RESHAPE_LIKE, FLATTEN, BATCH_FLATTEN)
+RESHAPE_RELATIVES: tuple[Definition, ...] = (RESHAPE_LIKE, FLATTEN, BATCH_FLATTEN)

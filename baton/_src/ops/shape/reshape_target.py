@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.tir.expr import AnyDim
 
 
-def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool) -> tuple[Dim, ...] | None:
+def resolve(call: OpCall[Attrs], x: TensorInfo, target: Sequence[Dim], relay: bool) -> tuple[Dim, ...] | None:
     """The target without special values; None if it has some and the shape of `x` is unknown."""
     math = DimMath(call.prover)
     zero = not getattr(call.attrs, "allowzero", False)
@@ -54,7 +55,7 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
     return tuple(result)
 
 
-def _refuse_second_gap(call: OpCall[Any], target: Sequence[Dim]) -> NoReturn:
+def _refuse_second_gap(call: OpCall[Attrs], target: Sequence[Dim]) -> NoReturn:
     call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}", help="-1 is what remains")
 
 
@@ -95,7 +96,7 @@ def _quotient(math: DimMath, rest: Dim, asked: Dim) -> Dim:
     return math.floor_divide(rest, asked)
 
 
-def _walk(call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequence[Dim], zero: bool) -> Walked:
+def _walk(call: OpCall[Attrs], math: DimMath, shape: tuple[Dim, ...], target: Sequence[Dim], zero: bool) -> Walked:
     """Relay's special values, consumed from left to right."""
     result: list[Dim] = []
     gap: int | None = None
@@ -143,7 +144,7 @@ def _walk(call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequ
 
 
 def _split(
-    call: OpCall[Any], math: DimMath, dim: Dim, parts: Sequence[Dim], shape: tuple[Dim, ...], target: Sequence[Dim]
+    call: OpCall[Attrs], math: DimMath, dim: Dim, parts: Sequence[Dim], shape: tuple[Dim, ...], target: Sequence[Dim]
 ) -> list[Dim]:
     numbers = [p for p in parts if isinstance(p, int)]
     if len(parts) != 2 or min(numbers, default=0) < -1 or sorted(numbers) in ([-1, -1], [-1, 0]):

@@ -7,20 +7,20 @@ is clipped.
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.tensor_info import Dim
 from baton._src.ir.traverse import post_order
 from baton._src.ops.dims import DimMath, is_any
 from baton._src.tir import expr as tir
 
+Bound = Dim | None
+"""A bound of a cut; None: the end of the axis."""
 FAR = 2**31 - 1
 """Bounds at least this far out mean "to the end" of an axis whose extent is not a number."""
 _ENDS = (FAR, -FAR, -FAR - 1)
 """What stands for the ends of any axis where it is written."""
 
 
-def bounds(math: DimMath, begin: Any, end: Any, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
+def bounds(math: DimMath, begin: Bound, end: Bound, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
     """The first index, and the index to stop before (-1: backwards to the start). None is the default."""
     forward = stride > 0
     if inbound:
@@ -50,11 +50,11 @@ def _default_end(dim: Dim, forward: bool) -> Dim:
     return dim if forward else -1
 
 
-def _from_front(math: DimMath, bound: Any, dim: Dim) -> Dim:
+def _from_front(math: DimMath, bound: Dim, dim: Dim) -> Dim:
     return math.add(dim, bound) if isinstance(bound, int) and bound < 0 else math.normal(bound)
 
 
-def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
+def _clip(math: DimMath, bound: Dim, dim: Dim, forward: bool) -> Dim:
     """`bound` from the front, in [0, dim] (in [-1, dim - 1] going backwards)."""
     low, high = (0, dim) if forward else (-1, math.subtract(dim, 1))
     if isinstance(bound, int):
@@ -76,11 +76,11 @@ def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
     return math.maximum(clipped, low)
 
 
-def is_non_negative(value: Any) -> bool:
+def is_non_negative(value: Dim) -> bool:
     """Whether `value` is certainly >= 0, dims being so: sums, products, quotients and extrema of dims and numbers."""
     if isinstance(value, int):
         return value >= 0
-    known: dict[Any, bool] = {}
+    known: dict[object, bool] = {}
     for node in post_order(value):
         match node:
             case tir.Var():

@@ -5,19 +5,22 @@ Source: facts relay-language §6 levels 4 and 10.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.expr import BaseExpr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import BaseExpr, GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, InRelax, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.operand_checks import check_dtype
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.slice_bounds import Bound
 from baton._src.ops.shape.slicing import (
     SLICE_BOUNDS,
     StridedSliceAttrs,
@@ -29,16 +32,19 @@ from baton._src.ops.shape.slicing import (
     to_relax,
 )
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
+
+D = TypeVar("D", bound=Dim)
 
 
 @attrs
 class SliceLikeAttrs(Attrs):
     """The axes that are sliced."""
 
-    axes: Any = attr(None, "the axes that are cut; None or empty: all that the pattern has")
+    axes: tuple[int, ...] | None = attr(None, "the axes that are cut; None or empty: all that the pattern has")
 
 
-def _cut_like(x: Any, like: Any, axes: Any) -> tuple[Any, ...]:
+def _cut_like(x: Sequence[D], like: Sequence[D], axes: Sequence[int] | None) -> tuple[D, ...]:
     named = range(len(like)) if not axes else [from_front(a, len(x)) for a in axes]
     return tuple(like[i] if i in named else d for i, d in enumerate(x))
 
@@ -59,7 +65,7 @@ def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
-def reference_slice_like(inputs: Any, a: SliceLikeAttrs) -> Any:
+def reference_slice_like(inputs: Sequence[AnyArray], a: SliceLikeAttrs) -> AnyArray:
     """Python's slices, of no more than there is."""
     x, like = inputs
     shape = _cut_like(x.shape, like.shape, a.axes)
@@ -98,12 +104,14 @@ def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
     return x
 
 
-def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
+def compute_set(
+    inputs: tuple[k.Tensor, k.Tensor, *tuple[Sequence[Bound] | None, ...]], a: StridedSliceAttrs, out: k.Result
+) -> k.Tensor:
     """The new value where an index lies in the cut along every axis."""
-    x, v = inputs[:2]
-    starts = starts_and_strides(x, [g for g in inputs[2:] if g is not None], a)
+    x, v, *given = inputs
+    starts = starts_and_strides(x, [g for g in given if g is not None], a)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         inside, source = [], []
         for axis, i in enumerate(indices):
             if axis not in starts:
@@ -121,17 +129,17 @@ def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "strided_set")
 
 
-def reference_set(inputs: Any, a: StridedSliceAttrs) -> Any:
+def reference_set(inputs: tuple[AnyArray, AnyArray, *tuple[Sequence[int], ...]], a: StridedSliceAttrs) -> AnyArray:
     """Assignment to Python's slices."""
     found = np.array(inputs[0])
-    cut = python_slices(cuts(inputs[2:], a, found.ndim) or (), found.shape)
+    cut = python_slices(cuts(inputs[2:], a, found.ndim), found.shape)
     if found[cut].shape != inputs[1].shape:
         raise ValueError(f"values of shape {inputs[1].shape} for a cut of shape {found[cut].shape}")
     found[cut] = inputs[1]
     return found
 
 
-def gradient_set(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_set(b: CallMaker, args: Exprs, a: StridedSliceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """To the data outside the cut, to the values inside."""
     options = dict(bound_attributes(a))
     inner = b.op("strided_slice", grad, *args[2:], **options)
@@ -139,13 +147,15 @@ def gradient_set(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -
     return [outer, inner, *(None for _ in args[2:])]
 
 
-def relay_set(make: Any, data: Any, v: Any, begin: Any, end: Any, strides: Any = None, slice_mode: str = "end") -> Any:
+def relay_set(
+    make: OpBuilder, data: Given, v: Given, begin: Given, end: Given, strides: Given = None, slice_mode: str = "end"
+) -> Made:
     """Constant bounds become attributes."""
     lists = [_list(x) for x in (begin, end, strides)]
     return make(data, v, begin=lists[0], end=lists[1], strides=lists[2], slice_mode=slice_mode)
 
 
-def _list(value: Any) -> Any:
+def _list(value: Given) -> tuple[int, ...] | None:
     if value is None:
         return None
     data = getattr(value, "data", value)
@@ -155,7 +165,7 @@ def _list(value: Any) -> Any:
     return tuple(int(x) for x in np.asarray(getattr(data, "data", data)).reshape(-1))
 
 
-def set_to_relax(args: Any, a: StridedSliceAttrs) -> tuple[Any, Any]:
+def set_to_relax(args: Exprs, a: StridedSliceAttrs) -> InRelax:
     """Bounds as arguments, as `strided_slice` has them."""
     if len(args) != 2:
         return args, a

@@ -7,35 +7,37 @@ see `slice_bounds`. Source: facts relax-ops-passes-vm §1 (index), relay-languag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr, PrimExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Argument, CallMaker, Definition, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
 from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layouts import CutsAxes
-from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.slice_bounds import bounds, length
+from baton._src.ops.op_builder import Given, Made, OpBuilder
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.ops.shape.slice_bounds import Bound, bounds, length
 from baton._src.ops.shape.targets import is_computed
 from baton._src.support.dataclass import dataclass
+from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class StridedSliceAttrs(Attrs):
     """Bounds (in Relay) and what is promised of them (in Relax)."""
 
-    begin: Any = attr(None, "first index an axis", relay_only=True)
-    end: Any = attr(None, "index to stop before, an axis", relay_only=True)
-    strides: Any = attr(None, "steps, an axis; None: 1", relay_only=True)
-    axes: Any = attr(None, "the axes that are cut; None: the first ones", relay_only=True)
+    begin: tuple[Dim | None, ...] | None = attr(None, "first index an axis", relay_only=True)
+    end: tuple[Dim | None, ...] | None = attr(None, "index to stop before, an axis", relay_only=True)
+    strides: tuple[int, ...] | None = attr(None, "steps, an axis; None: 1", relay_only=True)
+    axes: tuple[int, ...] | None = attr(None, "the axes that are cut; None: the first ones", relay_only=True)
     slice_mode: str = attr("end", 'what end means: "end" or "size"', relay_only=True)
     assume_inbound: bool = attr(False, "bounds lie on the axis: nothing is clipped", relax_only=True)
 
@@ -51,32 +53,30 @@ class Cut:
     """What is taken along one axis."""
 
     axis: int
-    begin: Any
-    end: Any
+    begin: Bound
+    end: Bound
     stride: int
 
 
-def cuts(given: Sequence[Any], a: StridedSliceAttrs, ndim: int) -> list[Cut] | None:
+def cuts(given: Sequence[Sequence[Bound]], a: StridedSliceAttrs, ndim: int) -> list[Cut]:
     """The cuts, from arguments (axes, begin, end, strides) or attributes."""
-    if given:
-        axes, begin, end = given[0], given[1], given[2]
-        strides = given[3] if len(given) > 3 else None
-    else:
-        axes, begin, end, strides = a.axes, a.begin, a.end, a.strides
-    begin, end = _plain(begin or ()), _plain(end or ())
-    count = max(len(begin), len(end))
-    axes = tuple(range(count)) if axes is None else _plain(axes)
-    strides = (1,) * len(axes) if not strides else _plain(strides)
-    strides = (*strides, *(1,) * (len(axes) - len(strides)))
-    begin = (*begin, *(None,) * (len(axes) - len(begin)))
-    end = (*end, *(None,) * (len(axes) - len(end)))
+    said: Sequence[Sequence[Bound] | None] = (*given, None) if given else (a.axes, a.begin, a.end, a.strides)
+    begin, end, strides = (_plain(entries or ()) for entries in said[1:4])
+    axes = tuple(range(max(len(begin), len(end)))) if said[0] is None else _plain(said[0])
+    begin, end = (entries + (None,) * (len(axes) - len(entries)) for entries in (begin, end))
     if a.slice_mode == "size":
-        strides = (1,) * len(axes)
-        end = tuple(end_of_size(b, size) for b, size in zip(begin, end))
-    return [Cut(from_front(int(x), ndim), b, e, s) for x, b, e, s in zip(axes, begin, end, strides)]
+        strides, end = (), tuple(end_of_size(b, size) for b, size in zip(begin, end))
+    strides = (*strides, *(1,) * (len(axes) - len(strides)))
+    return [Cut(from_front(_number(x), ndim), b, e, _number(s)) for x, b, e, s in zip(axes, begin, end, strides)]
 
 
-def end_of_size(begin: Any, size: Any) -> Any:
+def _number(entry: Bound) -> int:
+    if isinstance(entry, int):
+        return entry
+    raise fail("op-argument", f"strided_slice: axes and strides are known when compiling, got {entry}")
+
+
+def end_of_size(begin: Bound, size: Bound) -> Bound:
     """Where a cut of so many elements ends; None: with the axis."""
     if size is None or (isinstance(size, int) and size < 0):
         return None
@@ -84,22 +84,25 @@ def end_of_size(begin: Any, size: Any) -> Any:
     return None if isinstance(stop, int) and isinstance(begin, int) and begin < 0 <= stop else stop
 
 
-def _plain(values: Sequence[Any]) -> tuple[Any, ...]:
+def _plain(values: Iterable[Bound]) -> tuple[Bound, ...]:
     """Literals as ints, NumPy's too; symbolic dims stay."""
     found = []
     for v in values:
-        v = v.value if isinstance(v, (PrimInfo, IntImm)) else v
+        v = v.value if isinstance(v, IntImm) else v
         found.append(v if v is None or isinstance(v, PrimExpr) else int(v))
     return tuple(found)
 
 
-def _prims(call: OpCall[Any], position: int) -> tuple[Any, ...] | None:
+def _prims(call: OpCall[Attrs], position: int) -> tuple[Bound, ...] | None:
     """The values of an operand that is a tuple of host scalars; None if one of them is unknown."""
     found = call.args[position]
     if not isinstance(found, TupleInfo) or not all(isinstance(f, PrimInfo) for f in found.fields):
         call.fail(f"{call.op.inputs[position].name} must be a tuple of integers, got {found}", code="op-argument")
-    values = tuple(f.value for f in found.fields if isinstance(f, PrimInfo))
-    return None if any(v is None for v in values) else _plain(values)
+    values = [f.value for f in found.fields if isinstance(f, PrimInfo)]
+    if any(isinstance(v, float) for v in values):
+        call.fail(f"{call.op.inputs[position].name} must be integers, got {tuple(values)}", code="op-argument")
+    whole = [v for v in values if isinstance(v, (int, PrimExpr))]
+    return None if len(whole) < len(values) else _plain(whole)
 
 
 def infer(call: OpCall[StridedSliceAttrs]) -> Info:
@@ -114,13 +117,11 @@ def cut_shape(call: OpCall[StridedSliceAttrs], first: int) -> tuple[Dim, ...] | 
     """
     x = call.tensor(0)
     given = [_prims(call, i) for i in range(first, len(call.args))]
-    axes = given[0] if given else call.attrs.axes
-    _check(call, given, axes, x)
-    if x.shape is None or any(g is None for g in given):
+    _check(call, given, given[0] if given else call.attrs.axes, x)
+    known = [g for g in given if g is not None]
+    if x.shape is None or len(known) < len(given) or not all(isinstance(s, int) for g in known[3:] for s in g):
         return None
-    found = cuts(given, call.attrs, x.ndim)
-    if found is None or any(not isinstance(c.stride, int) for c in found):
-        return None
+    found = cuts(known, call.attrs, x.ndim)
     math, shape = DimMath(call.prover), list(x.shape)
     inbound = call.attrs.assume_inbound
     for c in found:
@@ -132,7 +133,7 @@ def cut_shape(call: OpCall[StridedSliceAttrs], first: int) -> tuple[Dim, ...] | 
     return tuple(shape)
 
 
-def _check_promise(call: OpCall[Any], x: TensorInfo, cut: Cut, start: Dim, count: Dim) -> None:
+def _check_promise(call: OpCall[Attrs], x: TensorInfo, cut: Cut, start: Dim, count: Dim) -> None:
     """With assume_inbound nothing is clipped: the first and the last element must be there, as far as is known."""
     assert x.shape is not None
     extent = x.shape[cut.axis]
@@ -146,7 +147,12 @@ def _check_promise(call: OpCall[Any], x: TensorInfo, cut: Cut, start: Dim, count
         )
 
 
-def _check(call: OpCall[StridedSliceAttrs], given: list[Any], axes: Any, x: TensorInfo) -> None:
+def _check(
+    call: OpCall[StridedSliceAttrs],
+    given: Sequence[Sequence[Bound] | None],
+    axes: Sequence[Bound] | None,
+    x: TensorInfo,
+) -> None:
     if axes is not None and x.ndim >= 0:
         normal_axes(call, axes, x.ndim, "axes")
     if not given:
@@ -159,7 +165,7 @@ def _check(call: OpCall[StridedSliceAttrs], given: list[Any], axes: Any, x: Tens
         call.fail(f"strides must not be 0, got {strides}", code="op-attribute")
 
 
-def _check_counts(call: OpCall[StridedSliceAttrs], axes: Any, x: TensorInfo) -> None:
+def _check_counts(call: OpCall[StridedSliceAttrs], axes: Sequence[Bound] | None, x: TensorInfo) -> None:
     """Attributes may say less than an entry for each axis that is cut (the rest is open), but not more."""
     most = len(axes) if axes is not None else x.ndim
     for name in ("begin", "end", "strides"):
@@ -169,23 +175,27 @@ def _check_counts(call: OpCall[StridedSliceAttrs], axes: Any, x: TensorInfo) -> 
             call.fail(f"{name} {entries} has more entries than {where}")
 
 
-def starts_and_strides(x: Any, given: Sequence[Any], a: StridedSliceAttrs) -> dict[int, tuple[Any, int]]:
+def starts_and_strides(
+    x: k.Tensor, given: Sequence[Sequence[Bound]], a: StridedSliceAttrs
+) -> dict[int, tuple[k.Scalar, int]]:
     """By axis that is cut, the index of the first element and the step to the next."""
     math = DimMath(Analyzer())
-    found: dict[int, tuple[Any, int]] = {}
-    for c in cuts(given, a, x.ndim) or ():
+    found: dict[int, tuple[k.Scalar, int]] = {}
+    for c in cuts(given, a, x.ndim):
         start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
         found[c.axis] = (k.index(start), c.stride)
     return found
 
 
-def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
+def compute(
+    inputs: tuple[k.Tensor, *tuple[Sequence[Bound] | None, ...]], a: StridedSliceAttrs, out: k.Result
+) -> k.Tensor:
     """Element i along a cut axis is at start + i * stride."""
     x = inputs[0]
     given = [g for g in inputs[1:] if g is not None]
     starts = starts_and_strides(x, given, a)
 
-    def place(axis: int, i: Any) -> Any:
+    def place(axis: int, i: k.Scalar) -> k.Scalar:
         if axis not in starts:
             return i
         start, stride = starts[axis]
@@ -208,18 +218,18 @@ def python_slices(found: Sequence[Cut], shape: tuple[int, ...]) -> tuple[slice, 
     return tuple(result)
 
 
-def reference(inputs: Any, a: StridedSliceAttrs) -> Any:
+def reference(inputs: tuple[AnyArray, *tuple[Sequence[int], ...]], a: StridedSliceAttrs) -> AnyArray:
     """Python's slices."""
     x = inputs[0]
-    return np.ascontiguousarray(x[python_slices(cuts(inputs[1:], a, x.ndim) or (), x.shape)])
+    return np.ascontiguousarray(x[python_slices(cuts(inputs[1:], a, x.ndim), x.shape)])
 
 
-def to_relax(args: Sequence[Any], a: StridedSliceAttrs) -> tuple[Sequence[Any], Any]:
+def to_relax(args: Exprs, a: StridedSliceAttrs) -> tuple[Sequence[Argument], StridedSliceAttrs]:
     """Bounds as arguments; open ones as numbers far out."""
     if len(args) > 1:
         return args, a
     ndim = max((x + 1 for x in a.axes or () if x >= 0), default=0)
-    found = cuts((), a.with_attrs(axes=a.axes), ndim) or []
+    found = cuts((), a, ndim)
     axes = tuple(a.axes) if a.axes is not None else tuple(c.axis for c in found)
     begin = tuple((0 if c.stride > 0 else 2**31 - 1) if c.begin is None else c.begin for c in found)
     end = tuple((2**31 - 1 if c.stride > 0 else -(2**31)) if c.end is None else c.end for c in found)
@@ -227,27 +237,39 @@ def to_relax(args: Sequence[Any], a: StridedSliceAttrs) -> tuple[Sequence[Any], 
     return (args[0], axes, begin, end, strides), StridedSliceAttrs(assume_inbound=a.assume_inbound)
 
 
-def gradient(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: StridedSliceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The gradient written into zeros at the cut."""
     zeros = b.full_like(args[0], 0)
     return [b.op("strided_set", zeros, grad, *args[1:], **dict(bound_attributes(a))), *(None for _ in args[1:])]
 
 
-def bound_attributes(a: Any) -> Any:
+def bound_attributes(a: StridedSliceAttrs) -> Iterator[tuple[str, object]]:
     """(name, value) of what says where a slice begins, ends and how it steps."""
     return ((name, getattr(a, name)) for name in ("begin", "end", "strides", "axes", "slice_mode", "assume_inbound"))
 
 
 def relax_builder(
-    make: Any, x: Any, axes: Any, begin: Any, end: Any, strides: Any = None, assume_inbound: bool = False
-) -> Any:
+    make: OpBuilder,
+    x: Given,
+    axes: Given,
+    begin: Given,
+    end: Given,
+    strides: Given = None,
+    assume_inbound: bool = False,
+) -> Made:
     """A single number is a tuple of one."""
     return make(x, axes, begin, end, strides, assume_inbound=assume_inbound)
 
 
 def relay_builder(
-    make: Any, data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
-) -> Any:
+    make: OpBuilder,
+    data: Given,
+    begin: Given,
+    end: Given,
+    strides: Given = None,
+    axes: Given = None,
+    slice_mode: str = "end",
+) -> Made:
     """Bounds that are tensors make it `dyn.strided_slice`."""
     if any(map(is_computed, (begin, end, strides))):
         steps = make.op("ones_like", _tensor(make, begin)) if strides is None else strides
@@ -256,7 +278,7 @@ def relay_builder(
     return make(data, begin=begin, end=end, strides=strides, axes=axes, slice_mode=slice_mode)
 
 
-def _tensor(make: Any, values: Any) -> Any:
+def _tensor(make: OpBuilder, values: Given) -> Made:
     return values if isinstance(values, GraphExpr) else make.const(values, "int64")
 
 
@@ -274,7 +296,9 @@ SLICE_BOUNDS = tuple(
 
 
 def samples() -> tuple[Sample, ...]:
-    def relay(shape: tuple[Any, ...], begin: Any, end: Any, **more: Any) -> Sample:
+    def relay(
+        shape: tuple[SampleDim, ...], begin: Sequence[int | None], end: Sequence[int | None], **more: object
+    ) -> Sample:
         return Sample((Arr(shape),), StridedSliceAttrs(begin=begin, end=end, **more))
 
     return (
@@ -309,4 +333,4 @@ STRIDED_SLICE = OpDef(
     summary="Slice along some axes: every stride-th element between two bounds.",
 )
 
-SLICES: tuple[OpDef[Any], ...] = (STRIDED_SLICE,)
+SLICES: tuple[Definition, ...] = (STRIDED_SLICE,)

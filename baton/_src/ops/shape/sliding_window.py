@@ -6,7 +6,7 @@ Source: facts relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import window_extent
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -24,8 +25,8 @@ class SlidingWindowAttrs(Attrs):
     """Axes, windows, steps."""
 
     axis: int = attr(doc="the first axis that windows slide over")
-    window_shape: Any = attr(doc="extents of the window, one for each axis from there on")
-    strides: Any = attr(doc="steps, as many")
+    window_shape: tuple[int, ...] = attr(doc="extents of the window, one for each axis from there on")
+    strides: tuple[int, ...] = attr(doc="steps, as many")
 
     def __post_init__(self) -> None:
         for name in ("window_shape", "strides"):
@@ -52,20 +53,20 @@ def infer(call: OpCall[SlidingWindowAttrs]) -> Info:
     return TensorInfo((*x.shape[:axis], *positions, *a.window_shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute(inputs: Any, a: SlidingWindowAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: SlidingWindowAttrs, out: k.Result) -> k.Tensor:
     """The element at position * stride + offset."""
     (x,) = inputs
     count = len(a.strides)
     axis = x.ndim - count
 
-    def body(*o: Any) -> Any:
+    def body(*o: k.Scalar) -> k.Scalar:
         places = [o[axis + n] * k.index(a.strides[n]) + o[axis + count + n] for n in range(count)]
         return x(*o[:axis], *places)
 
     return k.compute(out.shape, body, "T_sliding_window", axes="ax")
 
 
-def reference(inputs: Any, a: SlidingWindowAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: SlidingWindowAttrs) -> AnyArray:
     """NumPy's view of all windows, every so many."""
     x = inputs[0]
     axes = tuple(range(x.ndim - len(a.strides), x.ndim))

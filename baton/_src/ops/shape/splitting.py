@@ -5,16 +5,16 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import index
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, InRelax, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -22,14 +22,16 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import starts_of
+from baton._src.ops.shape.targets import target_numbers
 from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class SplitAttrs(Attrs):
     """Where to cut."""
 
-    indices_or_sections: Any = attr(doc="the number of equal parts, or the indices at which to split")
+    indices_or_sections: int | tuple[Dim, ...] = attr(doc="the number of equal parts, or the indices at which to split")
     axis: int = attr(0, "the axis to cut")
 
     def __post_init__(self) -> None:
@@ -38,7 +40,7 @@ class SplitAttrs(Attrs):
         set_attr(self, "indices_or_sections", found)
 
 
-def _place(given: Any) -> Any:
+def _place(given: Dim) -> Dim:
     """Where a part begins: a number, or an expression of sizes."""
     return given if isinstance(given, PrimExpr) else index(given)
 
@@ -62,31 +64,32 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     if x.shape is None:
         return TupleInfo((TensorInfo(None, x.dtype, x.ndim, x.vdevice),) * parts)
     math = DimMath(call.prover)
-    if isinstance(given, int) and isinstance(x.shape[axis], int) and _overshoots(x.shape[axis], given):
+    extent = x.shape[axis]
+    if isinstance(given, int) and isinstance(extent, int) and _overshoots(extent, given):
         call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
-    places = cuts(math, x.shape[axis], given)
-    if parts > 1 and not math.same(math.multiply(places[1], parts), x.shape[axis]):
-        math.at_most(places[-2], _last_start(math, x.shape[axis], given))  # assumed, and checked in a run
+    places = cuts(math, extent, given)
+    if parts > 1 and not math.same(math.multiply(places[1], parts), extent):
+        math.at_most(places[-2], _last_start(math, extent, given))  # assumed, and checked in a run
     fields = []
     for start, stop in pairwise(places):
-        extent = math.subtract(stop, start)
-        extent = max(extent, 0) if isinstance(extent, int) else extent
-        shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
+        size = math.subtract(stop, start)
+        size = max(size, 0) if isinstance(size, int) else size
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
         fields.append(TensorInfo(shape, x.dtype, vdevice=x.vdevice))
     return TupleInfo(tuple(fields))
 
 
-def _last_start(math: DimMath, total: Dim, given: Any) -> Dim:
+def _last_start(math: DimMath, total: Dim, given: int | tuple[Dim, ...]) -> Dim:
     """Where the last part begins at most: it may be empty if its place was given, or if all parts are."""
     return math.maximum(math.subtract(total, 1), 0) if isinstance(given, int) else total
 
 
-def _overshoots(total: Any, parts: int) -> bool:
+def _overshoots(total: int, parts: int) -> bool:
     each = -(-total // parts)
-    return bool(total > 0 and each * (parts - 1) >= total)
+    return total > 0 and each * (parts - 1) >= total
 
 
-def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
+def cuts(math: DimMath, total: Dim, given: int | tuple[Dim, ...]) -> list[Dim]:
     """Where the parts begin, and the end of the last."""
     if isinstance(given, int):
         each = math.ceil_divide(total, given)
@@ -127,7 +130,7 @@ def infer_even_split(call: OpCall[SplitAttrs]) -> Info:
     return infer_split(call)
 
 
-def split_to_relax(args: Any, a: SplitAttrs) -> Any:
+def split_to_relax(args: Exprs, a: SplitAttrs) -> InRelax:
     """Relay's parts are equal: where it takes a run to know the axis, the run checks it."""
     dims = getattr(getattr(args[0].struct_info_, "shape", None), "values", None)
     is_known = dims is not None and isinstance(dims[a.axis], IntImm)
@@ -139,7 +142,7 @@ def _evenly(total: int, parts: int) -> list[int]:
     return [total * i // parts for i in range(1, parts)]
 
 
-def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
+def compute_split(inputs: Sequence[k.Tensor], attributes: SplitAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """Each part is read from its start on."""
     x = inputs[0]
     axis = from_front(attributes.axis, x.ndim)
@@ -148,20 +151,21 @@ def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
     return tuple(_part(x, field.shape, axis, start, name) for field, start in zip(out.fields, starts_of(extents)))
 
 
-def _part(x: k.Tensor, shape: Any, axis: int, start: Any, name: str) -> k.Tensor:
+def _part(x: k.Tensor, shape: Sequence[Dim], axis: int, start: k.Scalar, name: str) -> k.Tensor:
     return k.compute(shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), name, axes="ax")
 
 
-def reference_split(inputs: Any, attributes: SplitAttrs) -> Any:
+def reference_split(inputs: Sequence[AnyArray], attributes: SplitAttrs) -> tuple[AnyArray, ...]:
     """`numpy.split` at the places."""
     x, given = inputs[0], attributes.indices_or_sections
     if isinstance(given, int):
         each = -(-x.shape[attributes.axis] // given)
         given = tuple(each * i for i in range(1, given))
-    return tuple(np.ascontiguousarray(part) for part in np.split(x, list(given), axis=attributes.axis))
+    places = target_numbers((), 0, given)
+    return tuple(np.ascontiguousarray(part) for part in np.split(x, places, axis=attributes.axis))
 
 
-def gradient_split(b: Any, args: Any, attributes: SplitAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_split(b: CallMaker, args: Exprs, attributes: SplitAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The gradients of the parts, joined."""
     return [b.op("concat", grad, axis=attributes.axis)]
 

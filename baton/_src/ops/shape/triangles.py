@@ -8,12 +8,24 @@ main diagonal. `matrix_set_diag` writes given diagonals. Source: facts relax-ops
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    InRelax,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
 from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -21,6 +33,7 @@ from baton._src.ops.operand_checks import check_dtype, check_ranks, check_scalar
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -37,7 +50,7 @@ class TriluAttrs(Attrs):
     upper: bool = attr(True, "keep the upper triangle")
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[Attrs]) -> Info:
     """The operand itself; it must have two axes at least."""
     x = call.tensor(0)
     if x.ndim in (0, 1):
@@ -47,30 +60,33 @@ def infer(call: OpCall[Any]) -> Info:
     return x
 
 
-def _diagonal(inputs: Any, a: Any) -> Any:
+T = TypeVar("T")
+
+
+def _diagonal(inputs: Sequence[T], a: TriangleAttrs) -> T | int:
     return inputs[1] if len(inputs) > 1 and inputs[1] is not None else a.k
 
 
-def triangle(x: k.Tensor, diagonal: Any, upper: bool) -> k.Tensor:
+def triangle(x: k.Tensor, diagonal: k.Operand | int, upper: bool) -> k.Tensor:
     """A comparison of column and row an element."""
     offset = k.index(diagonal() if isinstance(diagonal, k.Tensor) else diagonal)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         keep = i[-1] >= i[-2] + offset if upper else i[-1] <= i[-2] + offset
         return k.select(keep, x(*i), k.const(0, x.dtype))
 
     return k.compute(x.shape, body, "trilu")
 
 
-def _numpy(x: Any, diagonal: Any, upper: bool) -> Any:
+def _numpy(x: AnyArray, diagonal: AnyArray | int, upper: bool) -> AnyArray:
     return (np.triu if upper else np.tril)(x, int(diagonal))
 
 
-def _define(name: str, upper: bool) -> OpDef[Any]:
-    def gradient(b: Any, args: Any, a: TriangleAttrs, out: Any, grad: Any) -> list[Any]:
+def _define(name: str, upper: bool) -> Definition:
+    def gradient(b: CallMaker, args: Exprs, a: TriangleAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         return [b.op(name, grad, *args[1:], k=a.k), *(None for _ in args[1:])]
 
-    def to_relax(args: Sequence[Any], a: TriangleAttrs) -> tuple[Sequence[Any], Any]:
+    def to_relax(args: Exprs, a: TriangleAttrs) -> InRelax:
         return (args, a) if len(args) > 1 else ((args[0], a.k), TriangleAttrs())
 
     return OpDef(
@@ -154,13 +170,13 @@ def _check_diagonals(
     call.fail(f"the longest diagonal of {show_shape(shape)} has {longest} elements, got {diagonals[-1]}")
 
 
-def compute_set_diag(inputs: Any, a: SetDiagAttrs, out: Any) -> Any:
+def compute_set_diag(inputs: Sequence[k.Tensor], a: SetDiagAttrs, out: k.Result) -> k.Tensor:
     """On a given diagonal its element, elsewhere the matrix's."""
     x, diagonal = inputs
     rows, columns = k.index(x.shape[-2]), k.index(x.shape[-1])
     longest = k.index(diagonal.shape[-1])
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         row, column = i[-2], i[-1]
         number = column - row
         size = k.minimum(columns - k.maximum(number, k.index(0)), rows + k.minimum(number, k.index(0)))
@@ -176,7 +192,7 @@ def compute_set_diag(inputs: Any, a: SetDiagAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "T_matrix_set_diag", axes="ax")
 
 
-def reference_set_diag(inputs: Any, a: SetDiagAttrs) -> Any:
+def reference_set_diag(inputs: Sequence[AnyArray], a: SetDiagAttrs) -> AnyArray:
     """Diagonal by diagonal."""
     x, diagonal = inputs
     found = np.array(x)
@@ -215,7 +231,7 @@ MATRIX_SET_DIAG = OpDef(
 )
 
 
-def bands(diagonals: Any) -> dict[str, int]:
+def bands(diagonals: object) -> dict[str, int]:
     """Attributes for a diagonal by its number, or for those from one to another."""
     given = diagonals if isinstance(diagonals, (tuple, list)) else (diagonals,)
     if len(given) not in (1, 2) or not all(isinstance(d, (int, np.integer, IntImm)) for d in given):
@@ -233,4 +249,4 @@ def alignment(align: str) -> dict[str, bool]:
     return {"super_diag_right_align": above == "RIGHT", "sub_diag_right_align": below == "RIGHT"}
 
 
-TRIANGLES: tuple[OpDef[Any], ...] = (_define("tril", False), _define("triu", True), TRILU, MATRIX_SET_DIAG)
+TRIANGLES: tuple[Definition, ...] = (_define("tril", False), _define("triu", True), TRILU, MATRIX_SET_DIAG)

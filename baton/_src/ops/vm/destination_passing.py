@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Input, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Input, OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.memory.storages import memory_op, shape_from_value
 from baton._src.values.dtype import DataType
@@ -37,7 +37,7 @@ def infer_shape_of(call: OpCall[ShapeOfAttrs]) -> Info:
     return TensorInfo((call.tensor(0).ndim,), call.attrs.dtype)
 
 
-def infer_invoke(call: OpCall[Any]) -> Info:
+def infer_invoke(call: OpCall[Attrs]) -> Info:
     """(); inputs and outputs must be tuples of tensors."""
     for index in (1, 2):
         given = call.args[index]
@@ -83,7 +83,7 @@ def infer_reshape_tensor(call: OpCall[ReshapeTensorAttrs]) -> Info:
     return TensorInfo(shape_from_value(call, 1, call.attrs.newshape), call.tensor(0).dtype)
 
 
-DESTINATION_PASSING: tuple[OpDef[Any], ...] = (
+DESTINATION_PASSING: tuple[Definition, ...] = (
     memory_op("vm.shape_of", ShapeOfAttrs, (Input("expr"),), infer_shape_of, "The dims of a tensor."),
     memory_op(
         "vm.invoke_tvm_op",

@@ -124,9 +124,7 @@ def strided_slice_python(
     for n, axis in enumerate(places):
         step = 1 if slice_mode == "size" or n >= len(strides or ()) else int(strides[n])
         first, last = int(begin[n]), None if end is None or n >= len(end) else int(end[n])
-        if slice_mode == "size":
-            last = end_of_size(first, last)
-        cuts[axis] = slice(first, last, step)
+        cuts[axis] = slice(first, end_of_size(first, last) if slice_mode == "size" else last, step)
     return data[tuple(cuts)]
 
 
