@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.driver.wiring import wire
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import TensorInfo
@@ -298,3 +299,11 @@ def test_attributes_by_position_are_all_taken(values: Any, options: Any, message
     x, weight = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3))
     with pytest.raises(DiagnosticError, match=message):
         RELAY.nn.deformable_conv2d(x, x, weight, *values, **options)
+
+
+def test_operators_of_python_have_the_line_that_writes_them() -> None:
+    """Guards: `x + y` and `x.astype(...)` have a span, as `relay.add(x, y)` has: errors show the line."""
+    wire()
+    for x in (relay.Var("x"), _x(2)):
+        calls = (x + x, 2.0 * x, -x, x.astype("int32"))
+        assert all(call.span is not None and "test_builders.py" in str(call.span) for call in calls)

@@ -19,6 +19,7 @@ from typing import Any
 
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Definition
+from baton._src.ir.operators import Operators
 from baton._src.ops.call_maker import Maker, operands_of
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.composites import RELAX_COMPOSITES, RELAY_COMPOSITES
@@ -33,7 +34,7 @@ from baton._src.support.spans import python_line
 
 REQUIRED = inspect.Parameter.empty
 _SURFACES = {"relax": RELAX_SURFACES, "relay": RELAY_SURFACES}
-_OVERLOADS = "baton._src.ir.expr"
+_OVERLOADS = Operators.__module__
 """The module whose methods `x + y` calls, between the user's line and the builder."""
 
 

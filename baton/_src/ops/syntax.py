@@ -24,7 +24,7 @@ _RELAY_NAMES = {"floor_mod": "mod"}
 def build_relay(name: str, *operands: Any) -> Any:
     """The Relay call that an operator means: `build_relay("add", x, 1)`."""
     if name == "cast":
-        return _cast("relay", *operands)
+        return located(_cast("relay", *operands))
     definition = CATALOGUE.get(_RELAY_NAMES.get(name, name))
     return located(Maker("relay", definition, CATALOGUE)(*operands))
 
@@ -32,7 +32,7 @@ def build_relay(name: str, *operands: Any) -> Any:
 def build_relax(name: str, *operands: Any) -> Any:
     """The Relax call that an operator means."""
     if name == "cast":
-        return _cast("relax", *operands)
+        return located(_cast("relax", *operands))
     return located(Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands))
 
 

@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradient,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
@@ -34,7 +44,7 @@ def infer(call: OpCall[Attrs]) -> Info:
     return call.args[0] if isinstance(call.args[0], TupleInfo) else call.tensor(0)
 
 
-def compute(inputs: Sequence[k.Tensor], a: Any, out: k.Result) -> k.Tensor:
+def compute(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
     """An elementwise copy."""
     (x,) = inputs
     return k.compute(x.shape, lambda *i: x(*i), "copy")
@@ -44,20 +54,21 @@ def compute(inputs: Sequence[k.Tensor], a: Any, out: k.Result) -> k.Tensor:
 class DeviceCopyAttrs(Attrs):
     """From where to where."""
 
-    src_virtual_device: Any = attr(None, "the source device")
-    dst_virtual_device: Any = attr(None, "the target device")
+    src_virtual_device: Device | str | None = attr(None, "the source device")
+    dst_virtual_device: Device | str | None = attr(None, "the target device")
 
     def __post_init__(self) -> None:
         for name in ("src_virtual_device", "dst_virtual_device"):
             set_attr(self, name, _read_back(getattr(self, name)))
 
 
-def _read_back(device: Any) -> Any:
+def _read_back(device: object) -> object:
     """A Device, where `device` is the text of one (`cpu(0)`, from a program's text) or says more (a `VirtualDevice`);
     names of kinds stay.
     """
-    if isinstance(getattr(device, "device", None), Device):
-        return device.device
+    inner = getattr(device, "device", None)
+    if isinstance(inner, Device):
+        return inner
     found = re.fullmatch(r"(\w+)\((\d+)\)", device) if isinstance(device, str) else None
     numbers = [number for number, kind in KINDS.items() if found is not None and kind == found[1]]
     return Device(numbers[0], int(found[2])) if found is not None and numbers else device
@@ -67,7 +78,7 @@ def _read_back(device: Any) -> Any:
 class OnDeviceAttrs(Attrs):
     """The device of an expression, and whether its body and result are constrained to it."""
 
-    virtual_device: Any = attr("cpu", "the device")
+    virtual_device: Device | str = attr("cpu", "the device")
     constrain_result: bool = attr(False, "whether the result is on the device, too")
     constrain_body: bool = attr(True, "whether the operand is computed on the device")
 
@@ -94,11 +105,11 @@ def _identity(
     *,
     relay: bool,
     fusion: Fusion = Fusion.ELEMWISE,
-    record: Any = NoAttrs,
-    gradient: Any = None,
+    record: type[Attrs] = NoAttrs,
+    gradient: Gradient[Attrs] | None = None,
     summary: str,
 ) -> Definition:
-    def field_by_field(b: CallMaker, args: Exprs, a: Any, out: Any) -> Any:
+    def field_by_field(b: CallMaker, args: Exprs, a: Attrs | None, out: Info) -> GraphExpr | None:
         if not isinstance(out, TupleInfo):
             return None
         given = {} if a is None else dict(a.items())
@@ -130,7 +141,7 @@ def _no_gradient(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad: Grap
 class DtypeAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr("float32", "dtype of the result")
+    dtype: DataType = attr("float32", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))

@@ -10,19 +10,23 @@ constant. Source: facts relay-language §6 level 10, public API of `tvm.relay.op
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Infer, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import STORAGE, Dim, Info, TensorInfo, TupleInfo
 from baton._src.tir.expr import AnyDim
+from baton._src.values.device import Device
 from baton._src.values.dtype import DataType
 
 NO_KERNEL = NotApplicable("it is about memory: relay.memory_calls interprets it, compiled code plans memory in Relax")
 NO_SLOPE = NotApplicable("programs are differentiated before their memory is planned")
 
 
-def memory_op(name: str, record: type[Attrs], inputs: tuple[Input, ...], infer: Any, summary: str) -> Definition:
+A = TypeVar("A", bound=Attrs)
+
+
+def memory_op(name: str, record: type[A], inputs: tuple[Input, ...], infer: Infer[A], summary: str) -> OpDef[A]:
     """An operator of Relay's memory and vm dialects: it has side effects, and only its type rule is defined here."""
     return OpDef(
         f"dialect.{name}",  # Relax has operators of some of these names
@@ -46,8 +50,8 @@ def memory_op(name: str, record: type[Attrs], inputs: tuple[Input, ...], infer: 
 class AllocStorageAttrs(Attrs):
     """Where, and for what."""
 
-    virtual_device: Any = attr("cpu", "the device whose memory it is")
-    dtype_hint: Any = attr("float32", "dtype of the tensors it will hold, for devices that care")
+    virtual_device: Device | str = attr("cpu", "the device whose memory it is")
+    dtype_hint: DataType | str = attr("float32", "dtype of the tensors it will hold, for devices that care")
 
 
 def infer_alloc_storage(call: OpCall[AllocStorageAttrs]) -> Info:
@@ -64,8 +68,8 @@ def infer_alloc_storage(call: OpCall[AllocStorageAttrs]) -> Info:
 class AllocTensorAttrs(Attrs):
     """What is known of the tensor when compiling."""
 
-    dtype: Any = attr("float32", "dtype of the elements")
-    assert_shape: Any = attr(None, "the dims that are known, -1 for others; None: what the shape operand says")
+    dtype: DataType = attr("float32", "dtype of the elements")
+    assert_shape: tuple[int, ...] | None = attr(None, "the known dims, -1 for others; None: what the operand says")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))

@@ -10,8 +10,6 @@ public API of `tvm.relay.op.vm`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Definition, Input, OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
@@ -26,7 +24,7 @@ _INPUTS, _OUTPUTS = Input("inputs", kind="tensors"), Input("outputs", "tensors t
 class ShapeOfAttrs(Attrs):
     """The dtype."""
 
-    dtype: Any = attr("int64", "dtype of the dims")
+    dtype: DataType = attr("int64", "dtype of the dims")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -51,7 +49,7 @@ def infer_invoke(call: OpCall[Attrs]) -> Info:
 class ShapeFuncAttrs(Attrs):
     """What is given for each input."""
 
-    is_inputs: Any = attr((), "for each input, whether it is the tensor itself (else its shape)")
+    is_inputs: tuple[bool, ...] = attr((), "for each input, whether it is the tensor itself (else its shape)")
 
     def __post_init__(self) -> None:
         set_attr(self, "is_inputs", tuple(bool(i) for i in self.is_inputs))
@@ -71,7 +69,7 @@ def infer_shape_func(call: OpCall[ShapeFuncAttrs]) -> Info:
 class ReshapeTensorAttrs(Attrs):
     """What is known of the shape when compiling."""
 
-    newshape: Any = attr(None, "the dims that are known, -1 for others; None: what the shape operand says")
+    newshape: tuple[int, ...] | None = attr(None, "the known dims, -1 for others; None: what the operand says")
 
     def __post_init__(self) -> None:
         if self.newshape is not None:
