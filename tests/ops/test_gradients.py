@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.op_def import NotApplicable, OpDef
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr
 from baton._src.relax import nodes as relax
@@ -119,6 +119,6 @@ def _gradients(definition: OpDef[Any], attributes: Any, values: Any, outputs: An
     grad = variable("g", seed)
     if isinstance(outputs, tuple):
         grad = relax.Tuple([grad, *(variable(f"z{i}", np.zeros_like(o)) for i, o in enumerate(outputs[1:]))])
-    make = Maker("relax", definition, CATALOGUE)
+    make = RelaxMaker(definition, CATALOGUE)
     found = definition.gradient(make, tuple(args), attributes, out, grad)
     return [None if e is None else evaluate(e, environment) for e in found]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ops.builders import RELAY
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo
@@ -88,6 +88,6 @@ def test_a_batch_of_one_is_its_own_mean() -> None:
     given = [np.array([[0.3, -1.7]], "float32"), *np.array([[1, 2], [0.1, 0.2], [0, 0], [1, 1]], "float32")]
     args = tuple(relax.Var(f"p{n}", TensorStructInfo(v.shape, v.dtype)) for n, v in enumerate(given))
     out = infer("nn.batch_norm", *(t(*v.shape) for v in given), training=True)
-    made = definition.decompose(Maker("relax", definition, CATALOGUE), args, definition.attrs(training=True), out)
+    made = definition.decompose(RelaxMaker(definition, CATALOGUE), args, definition.attrs(training=True), out)
     found = evaluate(made, dict(zip(args, given)))
     np.testing.assert_array_equal(found[0], given[2][None])

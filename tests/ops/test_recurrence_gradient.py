@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import baton
 from baton import relax
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.recurrence.gradient import SLOPES
 from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, COUNTS, GATES, RECURRENCE, RecurrenceAttrs
@@ -74,7 +74,7 @@ def test_gradient_is_the_slope(a: RecurrenceAttrs) -> None:
         return found
 
     args = [*map(variable, values[:3]), *([variable(tuple(values[3:]))] if a.extras else [])]
-    make = Maker("relax", RECURRENCE, CATALOGUE)
+    make = RelaxMaker(RECURRENCE, CATALOGUE)
     pieces = RECURRENCE.gradient(make, args, a, variable(0.0 * seeds[0]), variable(tuple(seeds)))
     assert len(pieces) == len(args)
     found = [evaluate(p, environment) for p in pieces]

@@ -131,14 +131,14 @@ class ShapeOf:
     value: GraphExpr
 
 
-Argument = GraphExpr | PrimExpr | NDArray | AnyArray | np.generic | float | Sequence["Argument"] | ShapeOf | None
+Argument = GraphExpr | PrimExpr | NDArray | AnyArray | np.generic | int | float | Sequence["Argument"] | ShapeOf | None
 """What may be given for an operand: an expression, or what becomes a literal; None leaves it out."""
 
 
 class CallMaker(Protocol):
     """Makes expressions of one language: what gradients and decompositions build with, by neutral names of operators.
 
-    (`ops.call_maker.Maker` for Relax; `passes.relay.building.Build` for Relay.)
+    (`ops.call_maker.RelaxMaker` for Relax; `passes.relay.building.Build` for Relay.)
     """
 
     def op(self, name: str, *args: Argument, **attrs: object) -> GraphExpr:

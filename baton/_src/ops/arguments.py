@@ -8,7 +8,6 @@ number it is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array, literal_dtype
 
 
-def as_ndarray(value: Any, dtype: object = None) -> NDArray:
+def as_ndarray(value: object, dtype: object = None) -> NDArray:
     """A constant's contents. Python numbers and lists: float32, int32 (int64 if they do not fit), bool; arrays keep
     theirs.
     """
@@ -43,18 +42,18 @@ def as_ndarray(value: Any, dtype: object = None) -> NDArray:
     return array(value, dtype=dtype)
 
 
-def relay_constant(value: Any, dtype: object = None, span: Span | None = None) -> relay.Constant:
+def relay_constant(value: object, dtype: object = None, span: Span | None = None) -> relay.Constant:
     """A literal of Relay."""
     return relay.Constant(as_ndarray(value, dtype), span=span)
 
 
-def relax_constant(value: Any, dtype: object = None) -> relax.Constant:
+def relax_constant(value: object, dtype: object = None) -> relax.Constant:
     """A literal of Relax, its struct info known."""
     data = as_ndarray(value, dtype)
     return relax.Constant(data, TensorStructInfo(data.shape, data.dtype))
 
 
-def relay_argument(value: Any, operand: Input, beside: DataType | None = None) -> Any:
+def relay_argument(value: object, operand: Input, beside: DataType | None = None) -> GraphExpr:
     """An operand of a Relay call."""
     if isinstance(value, GraphExpr):
         return value
@@ -70,7 +69,7 @@ def relay_argument(value: Any, operand: Input, beside: DataType | None = None) -
     raise _unusable(value, operand, "Relay")
 
 
-def relax_argument(value: Any, operand: Input, beside: DataType | None = None) -> Any:
+def relax_argument(value: object, operand: Input, beside: DataType | None = None) -> GraphExpr:
     """An operand of a Relax call."""
     if isinstance(value, GraphExpr):
         return value
@@ -89,7 +88,7 @@ def relax_argument(value: Any, operand: Input, beside: DataType | None = None) -
     raise _unusable(value, operand, "Relax")
 
 
-def _dtype_of_number(value: Any, beside: DataType | None) -> DataType | None:
+def _dtype_of_number(value: object, beside: DataType | None) -> DataType | None:
     """The dtype that a number takes from a tensor `beside` it; None: its own, as bools hold no numbers, integers no
     fractions.
     """
@@ -100,7 +99,7 @@ def _dtype_of_number(value: Any, beside: DataType | None) -> DataType | None:
     return beside if fits else None
 
 
-def _relax_prim(value: Any, operand: Input) -> Any:
+def _relax_prim(value: object, operand: Input) -> relax.Expr:
     if isinstance(value, relax.Expr):
         return value
     if isinstance(value, np.generic):
@@ -110,7 +109,7 @@ def _relax_prim(value: Any, operand: Input) -> Any:
     raise _unusable(value, operand, "Relax")
 
 
-def _relax_shape(value: Any, operand: Input) -> Any:
+def _relax_shape(value: object, operand: Input) -> relax.ShapeExpr:
     if isinstance(value, (int, PrimExpr, np.integer)):
         value = (value,)
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -118,7 +117,7 @@ def _relax_shape(value: Any, operand: Input) -> Any:
     raise _unusable(value, operand, "Relax")
 
 
-def _unusable(value: Any, operand: Input, language: str) -> Exception:
+def _unusable(value: object, operand: Input, language: str) -> Exception:
     return fail(
         "op-argument",
         f"{operand.name}: a {language} operator cannot take a {type(value).__name__}: {value!r}",
@@ -127,7 +126,7 @@ def _unusable(value: Any, operand: Input, language: str) -> Exception:
     )
 
 
-def visible_dtype(value: Any) -> DataType | None:
+def visible_dtype(value: object) -> DataType | None:
     """The dtype of a tensor expression where it can be read off without inference."""
     if not isinstance(value, GraphExpr):
         return None
@@ -141,7 +140,7 @@ def visible_dtype(value: Any) -> DataType | None:
     return None
 
 
-def attribute(value: Any) -> Any:
+def attribute(value: object) -> object:
     """An attribute's contents in plain Python: lists as tuples, literals and NumPy scalars as numbers."""
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value

@@ -12,69 +12,32 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Definition
 from baton._src.ir.operators import Operators
-from baton._src.ops.call_maker import Maker, operands_of
+from baton._src.ops.call_maker import RelaxMaker, RelayMaker, operands_of
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.composites import RELAX_COMPOSITES, RELAY_COMPOSITES
+from baton._src.ops.namespace import Namespace
 from baton._src.ops.op_builder import OpBuilder
 from baton._src.ops.relax_surface import RELAX_SURFACES
 from baton._src.ops.relay_surface import RELAY_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
-from baton._src.support.python_in_scripts import OpenToText
 from baton._src.support.spans import python_line
 
 REQUIRED = inspect.Parameter.empty
+_MAKERS: dict[str, type[RelaxMaker | RelayMaker]] = {"relax": RelaxMaker, "relay": RelayMaker}
 _SURFACES = {"relax": RELAX_SURFACES, "relay": RELAY_SURFACES}
+T = TypeVar("T")
 _OVERLOADS = Operators.__module__
 """The module whose methods `x + y` calls, between the user's line and the builder."""
-
-
-class Namespace(OpenToText):
-    """Builder functions by name, nested as the operators' names are (`nn.relu`); the `unmade` are made on first use."""
-
-    __slots__ = ("__dict__", "_names", "_unmade")
-
-    def __init__(self, entries: Mapping[str, Any], unmade: Mapping[str, Callable[[], Any]] | None = None) -> None:
-        self._unmade = dict(unmade or {})
-        self._names = (*entries, *self._unmade)
-        self.__dict__.update(entries)
-
-    def __getattr__(self, name: str) -> Any:
-        make = self._unmade.get(name)
-        if make is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__[name] = made = make()
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self, name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def items(self) -> Iterator[tuple[str, Any]]:
-        return ((name, getattr(self, name)) for name in self._names)
-
-    def find(self, dotted: str) -> Any:
-        """`find("nn.relu")`; None if there is no such builder."""
-        found: Any = self
-        for part in dotted.split("."):
-            found = getattr(found, part) if isinstance(found, Namespace) and part in found else None
-        return found
 
 
 def signature(definition: Definition, language: str) -> inspect.Signature:
@@ -101,7 +64,7 @@ def signature(definition: Definition, language: str) -> inspect.Signature:
 
 def derive(definition: Definition, language: str, catalogue: Catalogue) -> Callable[..., Any]:
     """The builder of one operator in one language."""
-    make = Maker(language, definition, catalogue)
+    make = _MAKERS[language](definition, catalogue)
     custom = definition.relay_builder if language == "relay" else definition.relax_builder
     found = _derived(definition, make) if custom is None else _custom(custom, make)
     name = _public_name(definition, language)
@@ -120,7 +83,7 @@ def _custom(custom: Callable[..., Any], make: OpBuilder) -> Callable[..., Any]:
     return builder
 
 
-def _derived(definition: Definition, make: Maker) -> Callable[..., Any]:
+def _derived(definition: Definition, make: RelaxMaker | RelayMaker) -> Callable[..., Any]:
     shape = signature(definition, make.language)
     operands = [(i.named(make.language), i.default) for i in operands_of(definition, make.language)]
     positional = [p.name for p in shape.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
@@ -156,7 +119,7 @@ def _derived(definition: Definition, make: Maker) -> Callable[..., Any]:
     return builder
 
 
-def located(made: Any) -> Any:
+def located(made: T) -> T:
     """A builder's result with the span of the user's line that called the builder, for error messages."""
     node = made.tuple_value if isinstance(made, TupleWrapper) else made
     if isinstance(node, (relay.Call, relax.Call)) and node.span is None:

@@ -5,12 +5,13 @@ A number combined with an expression becomes a constant, of the expression's dty
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.ops.builders import located
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import Maker, R, RelaxMaker, RelayMaker
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.op_builder import Given, Made
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
@@ -21,26 +22,26 @@ _RELAY_NAMES = {"floor_mod": "mod"}
 """`%` in Relay is `mod`, as in TVM; everything else is called as the operator is."""
 
 
-def build_relay(name: str, *operands: Any) -> Any:
+def build_relay(name: str, *operands: Any) -> Made:
     """The Relay call that an operator means: `build_relay("add", x, 1)`."""
     if name == "cast":
-        return located(_cast("relay", *operands))
+        return located(_cast(RelayMaker, *operands))
     definition = CATALOGUE.get(_RELAY_NAMES.get(name, name))
-    return located(Maker("relay", definition, CATALOGUE)(*operands))
+    return located(RelayMaker(definition, CATALOGUE)(*operands))
 
 
-def build_relax(name: str, *operands: Any) -> Any:
+def build_relax(name: str, *operands: Any) -> relax.Call:
     """The Relax call that an operator means."""
     if name == "cast":
-        return located(_cast("relax", *operands))
-    return located(Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands))
+        return located(_cast(RelaxMaker, *operands))
+    return located(RelaxMaker(CATALOGUE.get(name), CATALOGUE)(*operands))
 
 
-def _cast(language: Literal["relay", "relax"], operand: Any, dtype: Any) -> Any:
-    return Maker(language, CATALOGUE.get("astype"), CATALOGUE)(operand, dtype=dtype)
+def _cast(maker: type[Maker[R]], operand: Given, dtype: object) -> R:
+    return maker(CATALOGUE.get("astype"), CATALOGUE)(operand, dtype=dtype)
 
 
-def call_global(callee: GlobalVar, args: tuple[Any, ...]) -> Any:
+def call_global(callee: GlobalVar, args: tuple[Given, ...]) -> relay.Call | relax.Call | tir.Call:
     """A call of a function of the module, in the language of its arguments (Relax if there are none). A kernel that is
     called with scalars is taken to return nothing: `tir.Call` says what another returns.
     """

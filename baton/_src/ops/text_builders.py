@@ -15,8 +15,9 @@ from typing import Any
 
 from baton._src.ir.op_def import Definition
 from baton._src.ops.arguments import attribute
-from baton._src.ops.builders import RELAX, Namespace, derive
+from baton._src.ops.builders import RELAX, derive
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
+from baton._src.ops.namespace import Namespace
 from baton._src.relax.nodes import Call
 from baton._src.support.diagnostics import fail
 

@@ -9,7 +9,7 @@ import pytest
 
 import baton
 from baton import relax
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton.relax.transform import Gradient
 
@@ -46,7 +46,7 @@ def compiled(make: Any, *operands: Any) -> Any:
 def test_against_the_reference(grad: Any, data: Any, attrs: dict[str, Any], dtype: str) -> None:
     """Rows that end within vectors, places of the kernel that meet borders, what strides leave over."""
     slope, x = drawn(grad, dtype), drawn(data, dtype)
-    found = compiled(lambda *given: Maker("relax", OPERATOR, CATALOGUE)(*given, **attrs), slope, x)
+    found = compiled(lambda *given: RelaxMaker(OPERATOR, CATALOGUE)(*given, **attrs), slope, x)
     wanted = OPERATOR.reference((slope, x), OPERATOR.attrs(**attrs))  # type: ignore[operator]
     np.testing.assert_allclose(found.reshape(wanted.shape), wanted, atol=2e-4 if dtype == "float32" else 1e-10)
 
@@ -63,7 +63,7 @@ def test_borders_are_no_numbers() -> None:
     slope, x = drawn((1, 2, 2, 2)), drawn((1, 2, 6, 6))
     x[:, :, 4:] = np.inf
     attrs = {"strides": 2, "groups": 2, "kernel_size": 2}
-    found = compiled(lambda *given: Maker("relax", OPERATOR, CATALOGUE)(*given, **attrs), slope, x)
+    found = compiled(lambda *given: RelaxMaker(OPERATOR, CATALOGUE)(*given, **attrs), slope, x)
     wanted = OPERATOR.reference((slope, x), OPERATOR.attrs(**attrs))  # type: ignore[operator]
     np.testing.assert_allclose(found.reshape(wanted.shape), wanted, atol=1e-5)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -32,7 +32,7 @@ def test_operands_get_their_part(name: str, attributes: Any, shapes: Any) -> Non
     fields = [relax.Var(f"x{i}", TensorStructInfo(s, "float64")) for i, s in enumerate(shapes)]
     operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
     grad = relax.Var("g", TensorStructInfo(seed.shape, "float64"))
-    make = Maker("relax", definition, CATALOGUE)
+    make = RelaxMaker(definition, CATALOGUE)
     (found,) = definition.gradient(make, (operand,), record, None, grad)
     parts = evaluate(found, {grad: seed})
     for part, array in zip(parts, arrays, strict=True):
@@ -62,9 +62,7 @@ def test_operands_of_unknown_dims() -> None:
     definition = CATALOGUE.get("concat")
     operand, grad = relax.Tuple(fields), relax.Var("g", TensorStructInfo(None, "float64", ndim=1))
     object.__setattr__(operand, "struct_info_", TupleStructInfo([f.struct_info for f in fields]))
-    (found,) = definition.gradient(
-        Maker("relax", definition, CATALOGUE), (operand,), definition.attrs(axis=0), None, grad
-    )
+    (found,) = definition.gradient(RelaxMaker(definition, CATALOGUE), (operand,), definition.attrs(axis=0), None, grad)
     values = {fields[0]: np.zeros(2), fields[1]: np.zeros(3), grad: np.arange(5.0)}
     assert [part.tolist() for part in evaluate(found, values)] == [[0, 1], [2, 3, 4]]
 
@@ -74,7 +72,7 @@ def test_elements_picked_by_tensors() -> None:
     data, grad = (relax.Var(n, TensorStructInfo(s, "float64")) for n, s in (("x", (3, 2)), ("g", (2, 2, 2))))
     places = relax.Var("i", TensorStructInfo((2, 2), "int64"))
     definition, indices = CATALOGUE.get("index_tensor"), relax.Tuple((places,))
-    found = definition.gradient(Maker("relax", definition, CATALOGUE), (data, indices), definition.attrs(), None, grad)
+    found = definition.gradient(RelaxMaker(definition, CATALOGUE), (data, indices), definition.attrs(), None, grad)
     values = {data: np.zeros((3, 2)), places: np.array([[0, -1], [0, 1]]), grad: np.arange(8.0).reshape(2, 2, 2)}
     assert evaluate(found[0], values).tolist() == [[4, 6], [6, 7], [2, 3]]
     assert found[1] is None
@@ -86,7 +84,7 @@ def _gradients(name: str, attributes: Any, arrays: list[Any], seed: Any) -> Any:
     operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
     grad = relax.Var("g", TensorStructInfo((), "float64"))
     definition = CATALOGUE.get(name)
-    make = Maker("relax", definition, CATALOGUE)
+    make = RelaxMaker(definition, CATALOGUE)
     (found,) = definition.gradient(make, (operand,), definition.attrs(**attributes), None, grad)
     return evaluate(found, {grad: seed, operand: tuple(arrays)})
 
@@ -98,7 +96,7 @@ def test_symbolic_operands_are_cut_by_slices() -> None:
     fields = [relax.Var(f"x{i}", TensorStructInfo((n, 2), "float32")) for i in range(2)]
     operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
     grad = relax.Var("g", TensorStructInfo((n * 2, 2), "float32"))
-    make = Maker("relax", definition, CATALOGUE)
+    make = RelaxMaker(definition, CATALOGUE)
     (found,) = definition.gradient(make, (operand,), definition.attrs(axis=0), None, grad)
     assert isinstance(found, relax.Tuple)
     assert [f.op.name for f in found.fields] == ["relax.strided_slice"] * 2

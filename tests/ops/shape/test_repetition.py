@@ -10,7 +10,7 @@ import pytest
 
 import baton
 from baton import relax, relay
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import DiagnosticError
 
@@ -40,7 +40,7 @@ def test_gradients_need_named_dims(name: str) -> None:
     x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=2))
     definition = CATALOGUE.get(name)
     with pytest.raises(DiagnosticError, match="dims of its data"):
-        definition.gradient(Maker("relax", definition, CATALOGUE), (x,), definition.attrs(repeats=2), None, x)
+        definition.gradient(RelaxMaker(definition, CATALOGUE), (x,), definition.attrs(repeats=2), None, x)
 
 
 @pytest.mark.parametrize("name", CALLS)

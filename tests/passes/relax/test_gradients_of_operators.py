@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.support.diagnostics import DiagnosticError
@@ -61,7 +61,7 @@ def test_largest_elements_of_an_image_share_the_gradient() -> None:
     definition = CATALOGUE.get("nn.global_max_pool2d")
 
     def build(b: Any, x: Any) -> Any:
-        return R.sum(b.emit(Maker("relax", definition, CATALOGUE)(x)))
+        return R.sum(b.emit(RelaxMaker(definition, CATALOGUE)(x)))
 
     x = np.array([[[[1, 2], [2, 0]], [[0, 0], [0, 0]]]], "float32")
     _, (grad,) = evaluate(Gradient("main")(program([tensor("x", 1, 2, 2, 2)], build)), "main_adjoint", x)
@@ -152,7 +152,7 @@ def test_new_elements_of_a_buffer_may_be_any_number() -> None:
     definition = CATALOGUE.get("nn.fifo_buffer")
 
     def build(b: Any, x: Any, y: Any) -> Any:
-        return R.sum(b.emit(R.tanh(b.emit(Maker("relax", definition, CATALOGUE)(x, y, axis=1)))))
+        return R.sum(b.emit(R.tanh(b.emit(RelaxMaker(definition, CATALOGUE)(x, y, axis=1)))))
 
     module = program([tensor("x", 2, dim()), tensor("y", 2, 5)], build)
     to_x, to_y = check_gradient(module, arrays((2, 3), (2, 5)))
@@ -165,8 +165,8 @@ def test_new_elements_of_a_buffer_may_be_any_number() -> None:
         lambda x: R.nn.adaptive_avg_pool2d(x, (2, 3)),
         lambda x: R.nn.pad(x, (0, 0, 0, 0, 1, 2, 0, 1), "reflect"),
         lambda x: R.image.resize2d(x, (3, 7), method="cubic"),
-        lambda x: Maker("relax", CATALOGUE.get("nn.adaptive_max_pool2d"), CATALOGUE)(x, output_size=(2, 3)),
-        lambda x: Maker("relax", CATALOGUE.get("nn.upsampling"), CATALOGUE)(x, scale_h=2.0, method="bilinear"),
+        lambda x: RelaxMaker(CATALOGUE.get("nn.adaptive_max_pool2d"), CATALOGUE)(x, output_size=(2, 3)),
+        lambda x: RelaxMaker(CATALOGUE.get("nn.upsampling"), CATALOGUE)(x, scale_h=2.0, method="bilinear"),
     ],
     ids=["adaptive_avg_pool2d", "pad", "resize2d", "adaptive_max_pool2d", "upsampling"],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.ops.builders import RELAX, RELAY, Namespace, as_tree
+from baton._src.ops.builders import RELAX, RELAY, as_tree
+from baton._src.ops.namespace import Namespace
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS

@@ -16,7 +16,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TensorType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.shape_values import Dims, shape_values
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.dims import DimMath
 from baton._src.relax import nodes as rx
@@ -43,7 +43,7 @@ class RunTimeSizes:
         self._emitter = emitter
         self._bindings = bindings
         self._read = read
-        self._make = Maker("relax", node.op.definition, CATALOGUE)
+        self._make = RelaxMaker(node.op.definition, CATALOGUE)
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         """A call of an operator of Relax."""

@@ -19,7 +19,7 @@ from typing import Any
 from baton._src.analysis.bindings import body_bindings
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.passes.relax.te_gradients import without_te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, MatchCast, Var, is_call
@@ -59,7 +59,7 @@ class Recomputation:
     """Computes values again: each once, when it is first needed."""
 
     def __init__(
-        self, builder: BlockBuilder, make: Maker, values: dict[Var, Any], passing: set[Any], starts: set[Any]
+        self, builder: BlockBuilder, make: RelaxMaker, values: dict[Var, Any], passing: set[Any], starts: set[Any]
     ) -> None:
         self.builder, self.make, self.values, self.passing, self.starts = builder, make, values, passing, starts
         self.again: dict[Any, Any] = {}

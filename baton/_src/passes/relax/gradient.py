@@ -28,7 +28,7 @@ from baton._src.ir.global_names import free_name
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.checkpoints import Recomputation, is_mark, sections
@@ -136,7 +136,7 @@ class _Reverse:
         """Variables whose gradients are wanted, and what is computed from them; nothing else gets a gradient."""
         self.renamed: dict[Any, Any] = {}
         self.prover = Analyzer()
-        self.make = Maker("relax", CATALOGUE.get("add"), CATALOGUE)
+        self.make = RelaxMaker(CATALOGUE.get("add"), CATALOGUE)
 
     def run(self, wanted: Sequence[Var]) -> Any:
         """(the result, (a gradient for each of `wanted`, ...))"""
@@ -294,7 +294,7 @@ class _Reverse:
             raise _wrong(f"a call of {name} has no gradient", call, "differentiate before LegalizeOps")
         if isinstance(definition.gradient, NotApplicable):
             raise _wrong(f"{definition.name} has no gradient: {definition.gradient.why}", call)
-        maker = Maker("relax", definition, CATALOGUE)
+        maker = RelaxMaker(definition, CATALOGUE)
         grad = self._whole(adjoint, var.struct_info)
         found = definition.gradient(maker, repeated.args, repeated.attrs, again, grad)
         return found
@@ -344,7 +344,7 @@ def _operands(call: Call) -> Sequence[Any]:
     return call.args[1].fields if isinstance(call.args[1], Tuple) else (call.args[1],)
 
 
-def _part(piece: Any, number: int, make: Maker) -> Any:
+def _part(piece: Any, number: int, make: RelaxMaker) -> Any:
     """Field `number` of a gradient that is a list, or an expression that is a tuple."""
     if piece is None:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import count_uses
 from baton._src.ir.expr import GraphExpr
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
@@ -32,7 +32,7 @@ class _Rewriter(BindingRewriter):
     def __init__(self, uses: dict[Var, int]) -> None:
         super().__init__()
         self.uses = uses
-        self.make = Maker("relax", CATALOGUE.get("matmul"), CATALOGUE)
+        self.make = RelaxMaker(CATALOGUE.get("matmul"), CATALOGUE)
 
     def visit_binding(self, binding: Binding) -> None:
         value: Any = binding.value if isinstance(binding, VarBinding) else None

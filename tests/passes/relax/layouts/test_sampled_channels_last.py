@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.driver.relax.build import relax_build
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.layouts.sampled_channels_last import SampledChannelsLast
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
@@ -18,7 +18,7 @@ from tests.passes.relax.programs import R, called, dim, program, tensor
 
 
 def sampled(bb: Any, x: Any, places: Any, op: str = "image.grid_sample", **attrs: Any) -> Any:
-    return bb.emit(Maker("relax", CATALOGUE.get(op), CATALOGUE)(x, places, **attrs))
+    return bb.emit(RelaxMaker(CATALOGUE.get(op), CATALOGUE)(x, places, **attrs))
 
 
 def pooled(bb: Any, x: Any, rois: Any, **attrs: Any) -> Any:

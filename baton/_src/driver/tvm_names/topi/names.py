@@ -28,8 +28,8 @@ from baton._src.driver.tvm_names.topi.tensors import TENSORS
 from baton._src.driver.tvm_names.topi.transposed_convolutions import TRANSPOSED_CONVOLUTIONS
 from baton._src.driver.tvm_names.topi.winograd_convolutions import WINOGRAD_CONVOLUTIONS
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ops.builders import Namespace
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.namespace import Namespace
 
 _OWN: Mapping[str, Any] = {
     **ELEMENTS,

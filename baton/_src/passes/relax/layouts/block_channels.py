@@ -23,7 +23,7 @@ import numpy as np
 from baton._src.ir.cpu import has_byte_dots
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.layouts.channel_blocks import (
@@ -151,7 +151,7 @@ class _Blocker(BindingRewriter):
 
     def _in_words(self, value: Any) -> Var:
         """The bytes of a plain variable with channels in words; the last word is padded with zeros."""
-        make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+        make = RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)
         n, c, h, w = map_shape(value.struct_info)
         whole = -(-c // WORD) * WORD
         full = make.op("nn.pad", value, pad_width=(0, 0, 0, whole - c, 0, 0, 0, 0)) if whole > c else value
@@ -172,7 +172,7 @@ class _Blocker(BindingRewriter):
         """The value of a plain variable in blocks."""
         if value in self.blocked:
             return self.blocked[value]
-        make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+        make = RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)
         n, c, h, w = map_shape(value.struct_info)
         block = block_of_channels(c, self.lanes)
         assert block is not None
@@ -183,7 +183,7 @@ class _Blocker(BindingRewriter):
 
     def _plain(self, value: Var, like: Var) -> Any:
         """A blocked value in the layout of the variable it stands for."""
-        make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+        make = RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)
         found: Any = value
         shape = value.struct_info.shape.values
         if len(shape) == 5 and not all(getattr(d, "value", 0) == 1 for d in shape[2:4]):

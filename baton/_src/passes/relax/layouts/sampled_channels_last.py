@@ -15,7 +15,7 @@ from dataclasses import fields
 from math import prod
 from typing import Any
 
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.image.grid_sampling import GridSampleAttrs
 from baton._src.ops.vision.roi_align import RoiAlignAttrs
@@ -64,7 +64,7 @@ def _channels_last(call: Call) -> Any:
     data, places = call.args
     layout = call.attrs.layout
     last = (0, *range(2, len(layout)), 1)
-    make = Maker("relax", CATALOGUE.get(call.op.name.removeprefix("relax.")), CATALOGUE)
+    make = RelaxMaker(CATALOGUE.get(call.op.name.removeprefix("relax.")), CATALOGUE)
     options = {f.name: getattr(call.attrs, f.name) for f in fields(call.attrs)}
     options["layout"] = layout.replace("C", "") + "C"
     found = make(make.op("permute_dims", data, axes=last), places, **options)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.structural import structural_equal
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.image.resampling import IN_PLACE, placed_in, weighed_in
 from baton._src.ops.image.resize import ResizeAttrs
@@ -67,7 +67,7 @@ def _in_two_steps(call: Call) -> Any:
     (x, *_), a, before, after = call.args, call.attrs, dims_of(call.args[0]), dims_of(call)
     assert before is not None
     assert after is not None
-    make = Maker("relax", CATALOGUE.get("image.resize2d"), CATALOGUE)
+    make = RelaxMaker(CATALOGUE.get("image.resize2d"), CATALOGUE)
     options = {
         name: getattr(a, name) for name in ("method", "coordinate_transformation_mode", "cubic_alpha", "cubic_exclude")
     }

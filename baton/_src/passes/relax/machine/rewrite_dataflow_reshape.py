@@ -19,7 +19,7 @@ from baton._src.analysis.liveness import may_alias, shared_memory, shared_operan
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.kernel_stages import kernel_stages
@@ -77,7 +77,7 @@ class _Rewriter(BindingRewriter):
             return value
         shape = value.sinfo_args[0].shape
         assert isinstance(shape, ShapeExpr)
-        return self.normalized(Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)(value.args[1].fields[0], shape))
+        return self.normalized(RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)(value.args[1].fields[0], shape))
 
     def _overwritten(self, bindings: list[Binding]) -> set[Any]:
         """The variables that would share memory with what a call writes in place, if every reshape were a view."""

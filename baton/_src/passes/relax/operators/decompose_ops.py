@@ -19,7 +19,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.builders import RELAX
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
@@ -171,7 +171,7 @@ def _tensor(expr: GraphExpr) -> TensorStructInfo:
 
 
 def _scalar(value: float, info: TensorStructInfo) -> Any:
-    return Maker("relax", CATALOGUE.get("add"), CATALOGUE).const(value, info.dtype)
+    return RelaxMaker(CATALOGUE.get("add"), CATALOGUE).const(value, info.dtype)
 
 
 def _with_statistics(call: Call, mean: Any, variance: Any) -> Tuple:

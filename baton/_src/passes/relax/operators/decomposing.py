@@ -16,7 +16,7 @@ from baton._src.analysis.exposure import Exposure
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.builders import RELAX
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.info import to_info
@@ -45,7 +45,7 @@ class DecomposingRewriter(BindingRewriter):
         """The expansion of `call`, bound to `var`, in normal form; None if it has no decomposition."""
         if isinstance(definition.decompose, NotApplicable):
             return None
-        maker = Maker("relax", definition, CATALOGUE)
+        maker = RelaxMaker(definition, CATALOGUE)
         found = definition.decompose(maker, call.args, call.attrs, to_info(call.struct_info))
         return None if found is None else self.with_own_parts(var, self.normalized(found), call.args)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.rewrite_patterns import rewrite_call
 from baton._src.relax.nodes import Function, ShapeExpr
@@ -55,9 +55,9 @@ def _fused(x: Any, w: Any, axes: Any, out_dtype: Any) -> Any:
     left, right = _rank(x), _rank(w)
     order = list(range(right))[::-1] if axes is None else [a % right for a in axes] if right > 0 else []
     if right == 2 and left >= 2 and order == [1, 0]:
-        return Maker("relax", CATALOGUE.get("nn.dense"), CATALOGUE)(x, w, out_dtype=out_dtype)
+        return RelaxMaker(CATALOGUE.get("nn.dense"), CATALOGUE)(x, w, out_dtype=out_dtype)
     if right == 3 and left == 3 and order == [0, 2, 1]:
-        make = Maker("relax", CATALOGUE.get("nn.batch_matmul"), CATALOGUE)
+        make = RelaxMaker(CATALOGUE.get("nn.batch_matmul"), CATALOGUE)
         return make(x, w, out_dtype=out_dtype, transpose_b=True)
     return None
 

@@ -22,7 +22,7 @@ from baton._src.ir.cpu import has_fast_bfloat16_dots
 from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, Function, Var, VarBinding
@@ -114,7 +114,7 @@ class _Rewriter(BindingRewriter):
 
 
 def _cast(value: GraphExpr, dtype: str) -> Any:
-    return Maker("relax", CATALOGUE.get("astype"), CATALOGUE)(value, dtype=dtype)
+    return RelaxMaker(CATALOGUE.get("astype"), CATALOGUE)(value, dtype=dtype)
 
 
 def _dtype(value: GraphExpr) -> str:

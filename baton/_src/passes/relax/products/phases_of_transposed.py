@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
@@ -138,7 +138,7 @@ def _map(info: StructInfo, spatial: int) -> list[PrimExpr] | None:
 def _as_convolution(call: Call, axes: list[Phases]) -> Any:
     a, (data, weight) = call.attrs, call.args
     count, groups = a.spatial, a.groups
-    make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+    make = RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)
     packed = Constant(phases_of(weight.data.data, axes, groups))
     padding = (*(p.begin for p in axes), *(p.end for p in axes))
     found = make.op(f"nn.conv{count}d", data, packed, padding=padding, groups=groups, out_dtype=a.out_dtype)

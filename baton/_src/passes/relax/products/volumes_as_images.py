@@ -20,7 +20,7 @@ import numpy as np
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ops.call_maker import Maker
+from baton._src.ops.call_maker import RelaxMaker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -90,7 +90,7 @@ def _extents(info: StructInfo) -> tuple[int, ...] | None:
 
 def _as_images(call: Call) -> Any:
     data, weight = call.args
-    make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+    make = RelaxMaker(CATALOGUE.get("reshape"), CATALOGUE)
     before, after = _extents(data.struct_info), _extents(call.struct_info)
     assert before is not None
     assert after is not None
