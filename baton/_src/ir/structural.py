@@ -15,7 +15,7 @@ tolerance (`near_structural` has TVM's); `structural_hash` goes with it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class StructuralMismatchError(DiagnosticError, ValueError):
     """Two pieces of IR that should mean the same do not (a `ValueError`, as TVM's is)."""
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0) -> bool:
+def structural_equal(lhs: object, rhs: object, map_free_vars: bool = False, *, within: float = 0.0) -> bool:
     """Whether two nodes (or tuples, dicts of nodes) mean the same up to renaming of bound variables.
 
     `map_free_vars` also pairs variables that neither side defines, by order of first use. Numbers that differ by less
@@ -42,7 +42,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, within:
     return _Comparison(map_free_vars, within).run(lhs, rhs) is None
 
 
-def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0) -> None:
+def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = False, *, within: float = 0.0) -> None:
     """Raise `StructuralMismatchError` unless equal: the path to the first difference, and both sides printed with the
     differing term underlined."""
     comparison = _Comparison(map_free_vars, within)
@@ -53,7 +53,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, 
 
 
 def get_first_structural_mismatch(
-    lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0
+    lhs: object, rhs: object, map_free_vars: bool = False, *, within: float = 0.0
 ) -> tuple[str, str] | None:
     """The paths to the first difference, one in each side; None if the sides are equal."""
     failed = _Comparison(map_free_vars, within).run(lhs, rhs)
@@ -64,7 +64,7 @@ _RESET = object()
 _ABSENT = object()
 
 
-def _contents(left: Any, right: Any, name: str) -> tuple[Any, Any]:
+def _contents(left: Node, right: Node, name: str) -> tuple[object, object]:
     """A field of two nodes of one class, as compared: what neither side wrote counts as equal; what one wrote must be
     what the other wrote or inferred.
     """
@@ -75,7 +75,7 @@ def _contents(left: Any, right: Any, name: str) -> tuple[Any, Any]:
     return getattr(left, other), getattr(right, other)
 
 
-def _same_value(left: Any, right: Any, within: float) -> bool:
+def _same_value(left: object, right: object, within: float) -> bool:
     """Plain contents: numbers by value and sign of zero, or nearer than `within`; NaN equal to NaN; arrays by dtype,
     shape and bytes.
     """
@@ -107,11 +107,11 @@ class _Comparison:
         self._reset()
 
     def _reset(self) -> None:
-        self.partner: dict[Any, Any] = {}  # variables and graph nodes of the left side
-        self.partner_of: dict[Any, Any] = {}  # the same from the right
+        self.partner: dict[Node, Node] = {}  # variables and graph nodes of the left side
+        self.partner_of: dict[Node, Node] = {}  # the same from the right
         self.seen: set[tuple[int, int]] = set()
 
-    def run(self, lhs: Any, rhs: Any) -> Entry | None:
+    def run(self, lhs: object, rhs: object) -> Entry | None:
         """None if equal, else the entry that differs."""
         stack = self.stack
         stack.append(Entry(lhs, rhs, False, None, ""))
@@ -126,19 +126,19 @@ class _Comparison:
     def _compare(self, entry: Entry) -> bool:
         left, right = entry.left, entry.right
         if isinstance(left, Node):
-            if type(left) is not type(right):
+            if not isinstance(right, Node) or type(left) is not type(right):
                 return self._fail(f"{_kind(left)} on the left, {_kind(right)} on the right")
             if left.is_variable:
-                return self._compare_variables(entry)
-            if isinstance(left, IRModule):
-                return self._compare_modules(entry)
-            return self._compare_nodes(entry)
+                return self._compare_variables(entry, left, right)
+            if isinstance(left, IRModule) and isinstance(right, IRModule):
+                return self._compare_modules(entry, left, right)
+            return self._compare_nodes(entry, left, right)
         if isinstance(left, (tuple, list)):
-            return self._compare_sequences(entry)
+            return self._compare_sequences(entry, left, right)
         if isinstance(left, dict):
-            return self._compare_dicts(entry)
+            return self._compare_dicts(entry, left, right)
         if isinstance(left, Attrs):
-            if type(left) is not type(right):
+            if not isinstance(right, Attrs) or type(left) is not type(right):
                 return self._fail(f"{_kind(left)} on the left, {_kind(right)} on the right")
             if left.names != right.names:
                 return self._fail(
@@ -154,12 +154,11 @@ class _Comparison:
         self.reason = reason
         return False
 
-    def _push(self, parts: list[tuple[Any, Any, str]], parent: Entry, defining: bool) -> None:
+    def _push(self, parts: list[tuple[object, object, str]], parent: Entry, defining: bool) -> None:
         for left, right, step in reversed(parts):
             self.stack.append(Entry(left, right, defining, parent, step))
 
-    def _compare_variables(self, entry: Entry) -> bool:
-        left, right = entry.left, entry.right
+    def _compare_variables(self, entry: Entry, left: Node, right: Node) -> bool:
         partner = self.partner.get(left)
         if partner is not None:
             return partner is right or self._fail(f"{_name(left)} was paired with {_name(partner)} before")
@@ -176,12 +175,12 @@ class _Comparison:
             self.stack.append(Entry(known[0], known[1], True, entry, ".struct_info"))
         return True
 
-    def _pair(self, left: Any, right: Any) -> None:
+    def _pair(self, left: Node, right: Node) -> None:
         self.partner[left] = right
         self.partner_of[right] = left
 
-    def _compare_nodes(self, entry: Entry) -> bool:
-        left, right, defining = entry.left, entry.right, entry.defining
+    def _compare_nodes(self, entry: Entry, left: Node, right: Node) -> bool:
+        defining = entry.defining
         if left.is_graph_node:
             partner = self.partner.get(left)
             if partner is not None:
@@ -195,7 +194,7 @@ class _Comparison:
                 return True
             self.seen.add(pair)
         first = len(self.stack)
-        if isinstance(left, TypeData):
+        if isinstance(left, TypeData) and isinstance(right, TypeData):
             inputs = [tuple(c.inputs for c in data.constructors) for data in (left, right)]
             self.stack.append(Entry(inputs[0], inputs[1], False, entry, ".constructors"))
         for name, role in compared_fields(type(left)):
@@ -210,8 +209,7 @@ class _Comparison:
             self.stack[first + isinstance(left, TypeData) :] = self.stack[first + isinstance(left, TypeData) :][::-1]
         return True
 
-    def _compare_sequences(self, entry: Entry) -> bool:
-        left, right = entry.left, entry.right
+    def _compare_sequences(self, entry: Entry, left: Sequence[object], right: object) -> bool:
         if not isinstance(right, (tuple, list)):
             return self._fail(f"{_brief(left)} on the left, {_brief(right)} on the right")
         if len(left) != len(right):
@@ -219,11 +217,10 @@ class _Comparison:
         self._push([(a, b, f"[{i}]") for i, (a, b) in enumerate(zip(left, right))], entry, entry.defining)
         return True
 
-    def _compare_dicts(self, entry: Entry) -> bool:
-        left, right = entry.left, entry.right
+    def _compare_dicts(self, entry: Entry, left: Mapping[object, object], right: object) -> bool:
         if not isinstance(right, dict):
             return self._fail(f"{_brief(left)} on the left, {_brief(right)} on the right")
-        parts: list[tuple[Any, Any, str]] = []
+        parts: list[tuple[object, object, str]] = []
         named = {match_key(k): v for k, v in right.items()}
         for key, content in left.items():
             wanted = self.partner.get(key, key) if is_variable(key) else key
@@ -236,8 +233,7 @@ class _Comparison:
         self._push(parts, entry, entry.defining)
         return True
 
-    def _compare_modules(self, entry: Entry) -> bool:
-        left, right = entry.left, entry.right
+    def _compare_modules(self, entry: Entry, left: IRModule, right: IRModule) -> bool:
         functions = Entry(left.functions, right.functions, False, entry, ".functions")
         ours = {v.name_hint: f for v, f in left.functions.items()}
         theirs = {v.name_hint: f for v, f in right.functions.items()}
@@ -254,18 +250,18 @@ class _Comparison:
         return True
 
 
-def _key_text(key: Any) -> str:
+def _key_text(key: object) -> str:
     return f'"{match_key(key)}"' if isinstance(match_key(key), str) else _name(key)
 
 
-def _kind(item: Any) -> str:
+def _kind(item: object) -> str:
     return type(item).__name__ if isinstance(item, (Node, Attrs)) else _brief(item)
 
 
-def _name(variable: Any) -> str:
+def _name(variable: object) -> str:
     return str(getattr(variable, "name_hint", None) or getattr(variable, "name", variable))
 
 
-def _brief(item: Any) -> str:
+def _brief(item: object) -> str:
     text = f"a node {type(item).__name__}" if isinstance(item, Node) else repr(item)
     return text if len(text) <= 60 else f"{type(item).__name__} {text[:50]}..."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.node import Node, Role
@@ -26,23 +26,23 @@ def compared_fields(cls: type[Node]) -> tuple[tuple[str, Role], ...]:
     return found
 
 
-def is_content(item: Any) -> bool:
+def is_content(item: object) -> bool:
     """Whether comparing `item` needs the stack (nodes and containers), or is a plain value."""
     return isinstance(item, (Node, tuple, list, dict, Attrs))
 
 
-def is_variables(content: Any) -> bool:
+def is_variables(content: object) -> bool:
     """Whether a binder field holds variables themselves (an IterVar or a pattern has binder fields of its own)."""
     if isinstance(content, tuple):
         return bool(content) and content[0].is_variable
     return isinstance(content, Node) and content.is_variable
 
 
-def is_variable(item: Any) -> bool:
+def is_variable(item: object) -> TypeGuard[Node]:
     """Whether a content is a variable of any language."""
     return isinstance(item, Node) and item.is_variable
 
 
-def match_key(key: Any) -> Any:
+def match_key(key: object) -> object:
     """What dict keys are matched by: names of global variables, else the key itself."""
     return key if is_variable(key) else getattr(key, "name_hint", key)

@@ -6,8 +6,8 @@ Linear in the size of a DAG, without recursion. Semantics follow TVM's `Structur
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from baton._src.values.tensor import NDArray
 _MASK = (1 << 64) - 1
 
 
-def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+def structural_hash(node: object, map_free_vars: bool = False) -> int:
     """A 64-bit number, equal for structurally equal nodes; the same in every process.
 
     (A node with free variables hashes by their identity unless `map_free_vars`, so then only within one process.)
@@ -35,11 +35,11 @@ class _Hasher:
 
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
-        self.known: dict[Any, int] = {}
-        self.numbers: dict[Any, int] = {}
+        self.known: dict[object, int] = {}
+        self.numbers: dict[object, int] = {}
 
-    def run(self, root: Any) -> int:
-        stack: list[tuple[Any, bool, bool]] = [(root, False, False)]
+    def run(self, root: object) -> int:
+        stack: list[tuple[object, bool, bool]] = [(root, False, False)]
         known = self.known
         while stack:
             item, defining, ready = stack.pop()
@@ -66,10 +66,10 @@ class _Hasher:
                         stack.append((content, mode, False))
         return self._of(root)
 
-    def _expand(self, content: Any, defining: bool, stack: list[tuple[Any, bool, bool]]) -> None:
+    def _expand(self, content: object, defining: bool, stack: list[tuple[object, bool, bool]]) -> None:
         """Put the nodes of a container on the stack, first one on top."""
         if isinstance(content, dict):
-            items: Any = [content[key] for key in sorted(content, key=self._key_order)]
+            items: Sequence[object] = [content[key] for key in sorted(content, key=self._key_order)]
         elif isinstance(content, Attrs):
             items = [content[n] for n in content.names]
         elif isinstance(content, (tuple, list)):
@@ -78,18 +78,18 @@ class _Hasher:
             return
         stack.extend((item, defining, False) for item in reversed(items) if is_content(item))
 
-    def _variable(self, variable: Any, defining: bool) -> int:
+    def _variable(self, variable: Node, defining: bool) -> int:
         if defining or self.map_free_vars:
             number = self.numbers[variable] = len(self.numbers) + 1
-            dtype = variable.dtype if "dtype" in variable.field_names else ""
+            dtype = getattr(variable, "dtype", "") if "dtype" in variable.field_names else ""
             return hash((_class_code(type(variable)), number, _text_code(dtype)))
         return hash(("free", id(variable)))
 
-    def _key_order(self, key: Any) -> tuple[int, str]:
+    def _key_order(self, key: object) -> tuple[int, str]:
         """Dict keys in a fixed order: variables (keys of buffer maps) as they were defined, others by name."""
         return (self.numbers.get(key, 0), "") if is_variable(key) else (0, str(match_key(key)))
 
-    def _of(self, content: Any) -> int:
+    def _of(self, content: object) -> int:
         """The hash of a field's content whose nodes are known."""
         if isinstance(content, Node):
             return self.known[content]
@@ -103,7 +103,7 @@ class _Hasher:
         return _value_hash(content)
 
 
-def _value_hash(content: Any) -> int:
+def _value_hash(content: object) -> int:
     if isinstance(content, str):
         return _text_code(content)
     if content is None:
@@ -117,11 +117,11 @@ def _value_hash(content: Any) -> int:
     return 7  # functions and other opaque things: equality decides
 
 
-def _number_parts(number: Any) -> tuple[float, ...]:
+def _number_parts(number: float) -> tuple[float, ...]:
     """What a number is hashed by. Python's hashes of -1 and -2, and of 1 and 2**61, are the same; equal integers and
     floats have to have the same here, too.
     """
-    if isinstance(number, float) and not number.is_integer():
+    if not isinstance(number, int) and not number.is_integer():
         return (number,)
     whole = int(number)
     return (whole >> 60) + (1 << 8), whole & ((1 << 60) - 1)

@@ -23,8 +23,8 @@ _MOST_LINES = 30
 class Entry(NamedTuple):
     """One pair that has to be equal, and how it was reached. `defining`: unknown variables in it are paired up."""
 
-    left: Any
-    right: Any
+    left: object
+    right: object
     defining: bool
     parent: Entry | None
     step: str

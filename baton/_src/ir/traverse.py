@@ -23,6 +23,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.node import Node, Role
 
 Rule = Callable[[Any], Node | None]
+"""Node to node; Any, here and below: which classes of nodes a program holds, its reader knows."""
 N = TypeVar("N", bound=Node)
 
 _NO_NODES = frozenset({"int", "str", "float", "bool", "DataType", "DataType | None", "ForKind", "NDArray", "TypeKind"})
@@ -35,7 +36,7 @@ _plans: dict[tuple[type, bool], tuple[str, ...]] = {}
 def _plan(cls: type[Node], notes: bool) -> tuple[str, ...]:
     found = _plans.get((cls, notes))
     if found is None:
-        annotations: dict[str, Any] = {}
+        annotations: dict[str, object] = {}
         for base in reversed(cls.__mro__):
             annotations.update(inspect.get_annotations(base))
         found = tuple(
@@ -49,7 +50,7 @@ def _plan(cls: type[Node], notes: bool) -> tuple[str, ...]:
     return found
 
 
-def _collect(content: Any, into: list[Any]) -> None:
+def _collect(content: object, into: list[Node]) -> None:
     """Append the nodes in a field's content; containers nest only as deep as they were written."""
     if isinstance(content, Node):
         into.append(content)
@@ -69,7 +70,7 @@ def _collect(content: Any, into: list[Any]) -> None:
             _collect(getattr(content, name), into)
 
 
-Reader = Callable[[Any], Sequence[Any]]
+Reader = Callable[[Node], Sequence[Node]]
 
 _readers: tuple[dict[type, Reader], dict[type, Reader]] = ({}, {})
 """A cache by class: the functions that list a node's children, without and with notes."""
@@ -83,18 +84,18 @@ def _reader(cls: type[Node], notes: bool) -> Reader:
     return found
 
 
-def _nothing(node: Any) -> Sequence[Any]:
+def _nothing(node: Node) -> Sequence[Node]:
     return ()
 
 
 def _single(name: str) -> Reader:
     get = attrgetter(name)
 
-    def read(node: Any) -> Sequence[Any]:
+    def read(node: Node) -> Sequence[Node]:
         content = get(node)
         if isinstance(content, Node):
             return (content,)
-        found: list[Any] = []
+        found: list[Node] = []
         if content is not None:
             _collect(content, found)
         return found
@@ -105,7 +106,7 @@ def _single(name: str) -> Reader:
 def _pair(first: str, second: str) -> Reader:
     get, general = attrgetter(first, second), _several(first, second)
 
-    def read(node: Any) -> Sequence[Any]:
+    def read(node: Node) -> Sequence[Node]:
         both: tuple[Any, Any] = get(node)
         return both if isinstance(both[0], Node) and isinstance(both[1], Node) else general(node)
 
@@ -115,8 +116,8 @@ def _pair(first: str, second: str) -> Reader:
 def _several(*names: str) -> Reader:
     get = attrgetter(*names)
 
-    def read(node: Any) -> Sequence[Any]:
-        found: list[Any] = []
+    def read(node: Node) -> Sequence[Node]:
+        found: list[Node] = []
         for content in get(node):
             if isinstance(content, Node):
                 found.append(content)
@@ -133,19 +134,19 @@ def children(node: Node, *, notes: bool = False) -> list[Any]:
     return list((_readers[notes].get(cls) or _reader(cls, notes))(node))
 
 
-def post_order(root: Any, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> list[Any]:
+def post_order(root: object, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> list[Any]:
     """Every node reachable from `root` (a node or a container of nodes) once, children before parents, left to right.
 
     `below(node)` replaces `children`, e.g. to stay out of nested functions.
     """
-    order: list[Any] = []
+    order: list[Node] = []
     if isinstance(root, Node):
         stack: list[Any] = [root]
     else:
         stack = []
         _collect(root, stack)
         stack.reverse()
-    seen: set[Any] = set()
+    seen: set[Node] = set()
     push, pop, emit, note, more = stack.append, stack.pop, order.append, seen.add, stack.extend
     known = _readers[notes].get
     while stack:
@@ -169,7 +170,7 @@ def post_order(root: Any, *, notes: bool = False, below: Callable[[Any], Iterabl
     return order
 
 
-def map_content(content: Any, changed: Mapping[Any, Any]) -> Any:
+def map_content(content: Any, changed: Mapping[Any, object]) -> Any:
     """A field's content with nodes replaced as `changed` says; the same object if nothing is replaced."""
     if isinstance(content, Node):
         return changed.get(content, content)
@@ -190,12 +191,12 @@ def map_content(content: Any, changed: Mapping[Any, Any]) -> Any:
     return content
 
 
-def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
+def rebuild(node: N, changed: Mapping[Any, object], *, notes: bool = False) -> N:
     """`node` with its children replaced as `changed` says; the same object if none of them is.
 
     A binder is replaced only by a variable: `x -> 3` leaves `fn (x)` alone.
     """
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     cls = type(node)
     for name in _plans.get((cls, notes)) or _plan(cls, notes):
         old = getattr(node, name)
@@ -212,7 +213,7 @@ def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
     return _copy(node, fields) if fields else node
 
 
-def _copy(node: N, fields: Mapping[str, Any]) -> N:
+def _copy(node: N, fields: Mapping[str, object]) -> N:
     """`node.with_fields(**fields)`, for fields that are known to change: rewriting spends most of its time here."""
     copy = object.__new__(type(node))
     put = object.__setattr__
@@ -238,14 +239,16 @@ def _keep_binders(old: Any, new: Any) -> Any:
     return old if old.is_variable and not new.is_variable else new
 
 
-def rewrite(root: Any, rule: Rule, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> Any:
+def rewrite(
+    root: object, rule: Rule, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None
+) -> Any:
     """Rewrite bottom-up: `rule` sees each node of the DAG once, with its children rewritten, and returns a replacement
     or None to keep it. What does not change stays the same object.
 
     `root` may be a node or a tuple, list or dict of nodes. A rewritten node keeps its notes (span, type, struct info);
     a rule that changes types must refresh them. The rule sees but what `below(node)` gives of a node's children.
     """
-    changed: dict[Any, Any] = {}
+    changed: dict[Node, Node] = {}
     for item in post_order(root, notes=notes, below=below):
         rebuilt = rebuild(item, changed, notes=notes) if changed else item
         result = rule(rebuilt)
@@ -256,7 +259,7 @@ def rewrite(root: Any, rule: Rule, *, notes: bool = False, below: Callable[[Any]
     return map_content(root, changed) if changed else root
 
 
-def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True) -> Any:
+def substitute(root: object, replacements: Mapping[Any, Any], *, notes: bool = True) -> Any:
     """`root` with every occurrence of the keys (compared by identity) replaced; replacements are not looked into again.
 
     Shape variables in the struct info of Relax variables are replaced too: such a variable becomes a new one of the
@@ -265,7 +268,7 @@ def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True
     """
     if not replacements:
         return root
-    changed: dict[Any, Any] = {}
+    changed: dict[Node, Node] = {}
     for item in post_order(root, notes=notes):
         if item in replacements:
             changed[item] = replacements[item]
@@ -276,10 +279,10 @@ def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True
     return map_content(root, changed) if changed else root
 
 
-def bound_variables(root: Any) -> list[Any]:
+def bound_variables(root: object) -> list[Any]:
     """The variables that `root` defines in binder fields, in order of definition, each once."""
     order = post_order(root)
-    found: set[Any] = set()
+    found: set[Node] = set()
     for item in order:
         for name in _binders(type(item)):
             content = getattr(item, name)

@@ -54,7 +54,7 @@ def infer_clip(call: OpCall[ClipAttrs]) -> Info:
 
 
 def compute_clip(
-    inputs: tuple[k.Tensor] | tuple[k.Tensor, k.Scalar, k.Scalar], a: ClipAttrs, out: k.Result
+    inputs: tuple[k.Tensor] | tuple[k.Tensor, k.Scalar | float, k.Scalar | float], a: ClipAttrs, out: k.Result
 ) -> k.Tensor:
     """max, then min."""
     low, high = (inputs[1], inputs[2]) if len(inputs) == 3 else a.bounds

@@ -82,15 +82,15 @@ def _depth(call: OpCall[OneHotAttrs | DynOneHotAttrs]) -> Dim:
     return AnyDim() if value is None else int(np.asarray(value).reshape(-1)[0])
 
 
-def compute(inputs: Sequence[k.Operand], a: OneHotAttrs | DynOneHotAttrs, out: k.Result) -> k.Tensor:
+def compute(inputs: Sequence[k.Operand | float], a: OneHotAttrs | DynOneHotAttrs, out: k.Result) -> k.Tensor:
     """Compare the index with the place."""
     at, on, off = inputs[:3]
     assert isinstance(at, k.Tensor)
     axis = from_front(a.axis, at.ndim + 1)
 
-    def scalar(value: k.Operand) -> k.Scalar:
+    def scalar(value: k.Operand | float) -> k.Scalar:
         found = value() if isinstance(value, k.Tensor) else value
-        return k.cast(out.dtype, found)
+        return k.cast(out.dtype, found) if isinstance(found, k.PrimExpr) else k.const(found, out.dtype)
 
     def body(*i: k.Scalar) -> k.Scalar:
         here = k.index(at(*i[:axis], *i[axis + 1 :]))

@@ -88,7 +88,7 @@ def _check_batch(call: OpCall[Attrs], x: tuple[Dim, ...], at: tuple[Dim, ...], b
         call.fail(f"data {show_shape(x)} and indices {show_shape(at)} differ in their first {batch} axes")
 
 
-def in_range(position: k.Scalar, extent: Dim, mode: str) -> k.Scalar:
+def in_range(position: Dim, extent: Dim, mode: str) -> k.Scalar:
     """`position` as a valid int64 index of an axis of this extent; `fast`: as it is, to be checked where it is used."""
     found, dim = k.index(position), k.index(extent)
     if mode == "fast":
@@ -98,7 +98,7 @@ def in_range(position: k.Scalar, extent: Dim, mode: str) -> k.Scalar:
     return k.maximum(k.index(0), k.minimum(found, dim - k.index(1)))
 
 
-def compute(inputs: tuple[k.Tensor, k.Operand], a: TakeAttrs, out: k.Result) -> k.Tensor:
+def compute(inputs: tuple[k.Tensor, k.Operand | int], a: TakeAttrs, out: k.Result) -> k.Tensor:
     """One read an element."""
     x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0

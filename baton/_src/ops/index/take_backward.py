@@ -47,7 +47,7 @@ def infer(call: OpCall[TakeBackwardAttrs]) -> Info:
     return x
 
 
-def compute(inputs: tuple[k.Tensor, k.Tensor, k.Operand], a: TakeBackwardAttrs, out: k.Result) -> k.Tensor:
+def compute(inputs: tuple[k.Tensor, k.Tensor, k.Operand | int], a: TakeBackwardAttrs, out: k.Result) -> k.Tensor:
     """Zeros, with every part of the gradient added at the position it was taken from."""
     grad, x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0

@@ -202,9 +202,7 @@ def _slice_shape(call: OpCall[SliceScatterAttrs], x: TensorInfo, step: int) -> S
     return (*x.shape[:axis], length(math, first, stop, step, False), *x.shape[axis + 1 :])
 
 
-def compute_scatter(
-    inputs: tuple[k.Tensor, k.Tensor, k.Scalar, k.Scalar, k.Scalar], a: SliceScatterAttrs, out: k.Result
-) -> k.Tensor:
+def compute_scatter(inputs: tuple[k.Tensor, k.Tensor, Dim, Dim, Dim], a: SliceScatterAttrs, out: k.Result) -> k.Tensor:
     """The source inside the slice, the data elsewhere."""
     x, src, start, end, step = inputs
     axes = (from_front(a.axis, x.ndim),)

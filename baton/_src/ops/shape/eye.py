@@ -55,7 +55,7 @@ def infer_eye_like(call: OpCall[LikeAttrs]) -> Info:
     return TensorInfo(x.shape, dtype, 2, x.vdevice, x.shape_var if x.ndim == 2 else None)
 
 
-def compute_eye(inputs: Sequence[k.Scalar], a: EyeAttrs, out: k.Result) -> k.Tensor:
+def compute_eye(inputs: Sequence[Dim], a: EyeAttrs, out: k.Result) -> k.Tensor:
     """1 where column - row is the offset, the last operand."""
     return _diagonal(inputs[2] if len(inputs) > 2 else 0, out)
 
