@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from baton._src.ir.array import Array
 from baton._src.support.dataclass import dataclass
@@ -51,12 +51,11 @@ class AttrInt(int):
         return int(self)
 
 
-def _kept(content: Any) -> Any:
+def _kept(content: object) -> object:
     """A value as records keep it: integers, also those in tuples, with a `value`."""
-    kind = type(content)
-    if kind is int:
+    if type(content) is int:
         return AttrInt(content)
-    return Array([_kept(item) for item in content]) if kind is tuple else content
+    return Array([_kept(item) for item in content]) if type(content) is tuple else content
 
 
 class AttrFieldInfo(NamedTuple):
@@ -142,23 +141,23 @@ class Attrs:
         described = {f.name: str(f.metadata.get("doc", "")) for f in fields}
         return [AttrFieldInfo(n, type(content).__name__, described.get(n, "")) for n, content in self.items()]
 
-    def with_attrs(self, **changes: Any) -> Any:
+    def with_attrs(self, **changes: object) -> Self:
         """A copy with some attributes changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # the same
 
     @classmethod
-    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def said_in_relay(cls, given: Mapping[str, object]) -> Mapping[str, object]:
         """What a Relay program says, in the terms of both languages: a record overrides it if they differ."""
         return given
 
     relay_form: ClassVar[type[Attrs] | None] = None
     """The class of such records in Relay, if some attributes are Relax's only."""
 
-    def in_relax(self) -> Any:
+    def in_relax(self) -> Attrs:
         """The record of a Relax call that says the same: another one where values have another form there."""
         return self
 
-    def in_relay(self) -> Any:
+    def in_relay(self) -> Attrs:
         """The record of a Relay call that says the same: what is Relax's only is not among its keys."""
         return self if self.relay_form is None else _as_record(self.relay_form, self)
 
@@ -182,7 +181,7 @@ def attrs(cls: type[T]) -> type[T]:
     return found
 
 
-def _in_words(annotation: Any) -> str:
+def _in_words(annotation: object) -> str:
     """An annotation as it is written; a file without `from __future__ import annotations` has evaluated it."""
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
@@ -205,7 +204,7 @@ class _InRelay:
     def in_relay(self) -> Any:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return self.plain.in_relay, (_as_record(self.plain, self),)
 
 
@@ -233,9 +232,9 @@ NO_ATTRS = NoAttrs()
 class OpenAttrs(Attrs):
     """Attributes of operators registered by users: any names and values a call passes."""
 
-    _contents: Mapping[str, Any]
+    _contents: Mapping[str, object]
 
-    def __init__(self, **contents: Any) -> None:
+    def __init__(self, **contents: object) -> None:
         kept = {name: _kept(contents[name]) for name in sorted(contents)}
         self.__dict__.update(_contents=kept, names=tuple(kept))
 
@@ -253,13 +252,13 @@ class OpenAttrs(Attrs):
         return self._contents.get(name, default)
 
     def __getattr__(self, name: str) -> Any:
-        contents: Mapping[str, Any] = self.__dict__.get("_contents", {})
+        contents: Mapping[str, object] = self.__dict__.get("_contents", {})
         if name in contents:
             return contents[name]
         raise AttributeError(f"there is no attribute {name}; there are: {', '.join(contents) or 'none'}")
 
-    def with_attrs(self, **changes: Any) -> OpenAttrs:
-        return OpenAttrs(**{**self._contents, **changes})
+    def with_attrs(self, **changes: object) -> Self:
+        return type(self)(**{**self._contents, **changes})
 
     def __setattr__(self, name: str, content: object) -> None:
         raise AttributeError(f"attributes are not changed in place: {name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from baton._src.ir.filled_columns import FILLED
@@ -38,7 +38,7 @@ class PrimExpr(BaseExpr, Operators["PrimExpr | float", "PrimExpr"]):
 
     __hash__ = Node.__hash__
 
-    def equal(self, other: Any) -> Any:
+    def equal(self, other: PrimExpr | float) -> PrimExpr:
         """The comparison `self == other` as an expression, even for two literals."""
         return type(self).build("equal", self, other)
 
@@ -99,7 +99,7 @@ class GraphExpr(BaseExpr):
         return None
 
 
-def variable_name(given: Any) -> str:
+def variable_name(given: object) -> str:
     """The name of a new variable: a text, or that of another variable, which stands for TVM's `Id` (`var.vid`)."""
     if isinstance(given, str):
         return given
@@ -118,7 +118,7 @@ class GlobalVar(GraphExpr):
 
     name_hint: str
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """A call of this function: the language is that of the first argument (see `ops.syntax`)."""
         return type(self).call(self, args)
 
@@ -149,7 +149,7 @@ class Op(GraphExpr):
 
     name: str
     definition: Any = note(kw_only=True, default=None)
-    columns: Any = note(kw_only=True, default=None)
+    columns: Mapping[str, tuple[Any, int]] | None = note(kw_only=True, default=None)
     """What users registered for it: column -> (value, priority)."""
 
     standard_column: ClassVar[Callable[[Op, str], Any] | None] = None
@@ -160,7 +160,7 @@ class Op(GraphExpr):
         """The operator of this name, always the same object; `DiagnosticError` (`op-unknown`) if there is none."""
         return Op.lookup(op_name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
         """Copying and unpickling give the operator itself."""
         return Op.lookup, (self.name,)
 
@@ -230,7 +230,7 @@ class Op(GraphExpr):
         """Name the next operand."""
         type(self).registration(self).add_argument(name, type_info, description)
 
-    def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
+    def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., object] | None = None) -> None:
         """Its typing rule: `function(argument types, attrs) -> type`, or the name of a standard relation."""
         type(self).registration(self).add_type_rel(rel_name, type_rel_func)
 
@@ -266,7 +266,7 @@ class Range(Node):
     extent: PrimExpr = part()
     span: Span | None = note(kw_only=True, default=None)
 
-    alike: ClassVar[Callable[[Any, Any], bool]] = staticmethod(lambda left, right: left is right)
+    alike: ClassVar[Callable[[Range, Range], bool]] = staticmethod(lambda left, right: left is right)
     """Structural equality; bound by `driver.wiring`."""
 
     def __eq__(self, other: object) -> bool:

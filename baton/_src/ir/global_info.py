@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.target import Target
+from baton._src.ir.target_description import Description
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
@@ -33,7 +32,9 @@ class VDevice(GlobalInfo):
     vdevice_id: int
     memory_scope: str
 
-    def __init__(self, target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global") -> None:
+    def __init__(
+        self, target: Target | Description = "llvm", vdevice_id: int = 0, memory_scope: str = "global"
+    ) -> None:
         """`target` may be anything that `Target` accepts, such as a text or a dictionary of options."""
         object.__setattr__(self, "target", target if isinstance(target, Target) else Target(target))
         object.__setattr__(self, "vdevice_id", vdevice_id)

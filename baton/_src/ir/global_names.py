@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
 from baton._src.support.diagnostics import fail
@@ -34,13 +34,13 @@ def normalize_global_vars(module: IRModule) -> IRModule:
             renamed[var] = var.with_fields(name_hint=name)
     if not renamed:
         return module
-    functions: dict[GlobalVar, Any] = {
+    functions: dict[GlobalVar, Node] = {
         renamed.get(var, var): substitute(function, renamed, notes=False) for var, function in module.functions.items()
     }
     return module.with_functions(functions)
 
 
-def names_beside(module: IRModule, added: Mapping[GlobalVar, Any]) -> dict[GlobalVar, GlobalVar]:
+def names_beside(module: IRModule, added: Mapping[GlobalVar, Node]) -> dict[GlobalVar, GlobalVar]:
     """The variable of each of the functions `added` next to those of the module: another one where the name is taken.
 
     A function that the module has under this name already is that one.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
@@ -28,10 +28,10 @@ class IRModule(Node):
 
     def __init__(
         self,
-        functions: Mapping[Any, Any] | None = None,
-        type_definitions: Mapping[Any, Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
-        global_infos: Mapping[str, Any] | None = None,
+        functions: Mapping[Any, Node] | None = None,
+        type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
+        attrs: Mapping[str, object] | None = None,
+        global_infos: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         if functions is not None and not isinstance(functions, Mapping):
             raise fail(
@@ -56,14 +56,18 @@ class IRModule(Node):
         init_field(self, "attrs", dict(attrs or {}))
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
 
-    pickled: ClassVar[Callable[[Any], tuple[Any, ...]] | None] = None
+    pickled: ClassVar[Callable[[IRModule], tuple[Any, ...]] | None] = None
     """Implements `__reduce__`; bound by `driver.wiring`."""
 
-    as_function: ClassVar[Callable[[Any], Any] | None] = None
+    as_function: ClassVar[Callable[[Any], Node] | None] = None
     """Makes a function of an expression over its free variables; in later layers, hence bound by `driver.wiring`."""
 
     @staticmethod
-    def from_expr(expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Any = None) -> IRModule:
+    def from_expr(
+        expr: Node,
+        functions: Mapping[Any, Node] | None = None,
+        type_defs: Mapping[GlobalTypeVar, TypeData] | None = None,
+    ) -> IRModule:
         """A module whose `main` (or `global_symbol`) is `expr`; an expression's free variables become parameters.
 
         It is `main_1`, as in TVM, if one of the `functions` is called `main`.
@@ -101,7 +105,7 @@ class IRModule(Node):
         """The variables of all type definitions."""
         return list(self.type_definitions)
 
-    def get_type(self, name: str) -> tuple[Any, ...]:
+    def get_type(self, name: str) -> tuple[GlobalTypeVar | Constructor, ...]:
         """The ADT `name` and its constructors: `List, Cons, Nil = mod.get_type("List")`."""
         var = self.get_global_type_var(name)
         return (var, *self.type_definitions[var].constructors)
@@ -114,7 +118,7 @@ class IRModule(Node):
                     return constructor
         raise fail("module-missing", f"no constructor has tag {tag}")
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: str | GlobalVar | GlobalTypeVar) -> Any:
         if isinstance(key, GlobalVar) and key in self.functions:
             return self.functions[key]
         if isinstance(key, GlobalTypeVar):
@@ -136,28 +140,28 @@ class IRModule(Node):
     def __len__(self) -> int:
         return len(self.functions)
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: str | GlobalVar) -> None:
         self.remove(key)
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
         """(variable, function) of each function."""
         return list(self.functions.items())
 
-    def with_function(self, var: GlobalVar, function: Any) -> IRModule:
+    def with_function(self, var: GlobalVar, function: Node) -> IRModule:
         """This module with `var` defined (anew) as `function`."""
         return self.with_functions({**self.functions, var: function})
 
-    def with_functions(self, functions: Mapping[GlobalVar, Any]) -> IRModule:
+    def with_functions(self, functions: Mapping[GlobalVar, Node]) -> IRModule:
         """This module with exactly these functions."""
         return IRModule(functions, self.type_definitions, self.attrs, self.global_infos)
 
     # TVM's mutating spellings.
 
-    def __setitem__(self, key: Any, content: Any) -> None:
-        if isinstance(content, TypeData) or isinstance(key, GlobalTypeVar):
+    def __setitem__(self, key: str | GlobalVar | GlobalTypeVar, content: Node) -> None:
+        if isinstance(content, TypeData):
             self.type_definitions[key if isinstance(key, GlobalTypeVar) else content.header] = content
             return
-        if not isinstance(content, Node):
+        if isinstance(key, GlobalTypeVar) or not isinstance(content, Node):
             raise fail("module-function", f"{key} is a {type(content).__name__}, not a function", kind=TypeError)
         name = key if isinstance(key, str) else key.name_hint
         var = self.get_global_var(name) if key in self else GlobalVar(key) if isinstance(key, str) else key
@@ -166,7 +170,7 @@ class IRModule(Node):
             raise fail("module-duplicate", f"the module defines @{name} already", help=help)
         self.functions[var] = content
 
-    def update_func(self, var: GlobalVar, func: Any) -> None:
+    def update_func(self, var: GlobalVar, func: Node) -> None:
         """Define `var` (anew) as `func`, in place."""
         self[var] = func
 
@@ -215,7 +219,7 @@ class IRModule(Node):
 
     clone = shallow_copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> IRModule:
+    def __deepcopy__(self, memo: dict[int, object]) -> IRModule:
         return self.shallow_copy()  # functions never change
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -224,17 +228,17 @@ class IRModule(Node):
             return IRModule, (self.functions, self.type_definitions, self.attrs, self.global_infos)
         return IRModule.pickled(self)
 
-    def update_global_info(self, name: str, global_info: Any) -> None:
+    def update_global_info(self, name: str, global_info: Iterable[object]) -> None:
         """Set the global infos of a kind, in place."""
         self.global_infos[name] = tuple(global_info)
 
     def replace_global_vars(self, replacements: Mapping[str | GlobalVar, str | GlobalVar]) -> IRModule:
         """A module with functions renamed, in their uses as well, and with them any `global_symbol`."""
-        mapping: dict[Any, Any] = {}
+        mapping: dict[GlobalVar, GlobalVar] = {}
         for old, new in replacements.items():
             var = self.get_global_var(old if isinstance(old, str) else old.name_hint)
             mapping[var] = var.with_fields(name_hint=new) if isinstance(new, str) else new
-        found: dict[GlobalVar, Any] = {}
+        found: dict[GlobalVar, Node] = {}
         for var, function in self.functions.items():
             changed = substitute(function, mapping)
             if var in mapping and "global_symbol" in (getattr(changed, "attrs", None) or {}):
@@ -242,7 +246,7 @@ class IRModule(Node):
             found[mapping.get(var, var)] = changed
         return self.with_functions(found)
 
-    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+    def with_attrs(self, attr_map: Mapping[str, object]) -> IRModule:
         """A copy with several attributes added."""
         return IRModule(self.functions, self.type_definitions, {**self.attrs, **attr_map}, self.global_infos)
 
@@ -250,7 +254,7 @@ class IRModule(Node):
         """The attribute `attr_key` of the module, None if it has none."""
         return self.attrs.get(attr_key)
 
-    def get_attrs(self) -> Any:
+    def get_attrs(self) -> dict[str, Any]:
         """All attributes."""
         return self.attrs
 

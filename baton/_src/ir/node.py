@@ -69,7 +69,7 @@ def note(*, default: Any = None, kw_only: Literal[True]) -> Any:
     return _field(Role.NOTE, default, _MISSING, kw_only)
 
 
-def _field(role: Role, default: Any, factory: Any, kw_only: bool) -> Any:
+def _field(role: Role, default: object, factory: object, kw_only: bool) -> Any:
     options: dict[str, Any] = {"metadata": {"role": role}, "kw_only": kw_only}
     if default is not _MISSING:
         options["default"] = default
@@ -106,7 +106,7 @@ class Node:
         parts = (f"{s.name}={getattr(self, s.name)!r}" for s in self.specs if s.role is not Role.NOTE)
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def script(self, *, show_meta: bool = False, show_all_struct_info: bool = True, **style: Any) -> str:
+    def script(self, *, show_meta: bool = False, show_all_struct_info: bool = True, **style: object) -> str:
         """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, constants too, so that it reads back.
 
         Without `show_all_struct_info` the variables of Relax are annotated only where their value does not say as much.
@@ -131,7 +131,7 @@ class Node:
         """Print the text, with the options of `script`. There are no colours, and lines are not broken anew."""
         print(self.script(**options))
 
-    def with_fields(self, **changes: Any) -> Self:
+    def with_fields(self, **changes: object) -> Self:
         """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""
         for name, content in changes.items():
             if getattr(self, name) is not content:

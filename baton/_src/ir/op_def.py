@@ -66,7 +66,7 @@ class OpCall(Generic[A_co]):
     args: tuple[Info, ...]
     attrs: A_co
     prover: DimProver
-    values: tuple[Any, ...] = ()
+    values: tuple[AnyArray | tuple[int, ...] | None, ...] = ()
     span: Span | None = None
 
     def fail(self, message: str, *, code: str = "op-shape", help: str | None = None) -> NoReturn:
@@ -115,7 +115,7 @@ class Input:
     kind: str = "tensor"
     optional: bool = False
     relay_name: str = ""
-    default: Any = None
+    default: float | None = None
     languages: tuple[str, ...] = ("relay", "relax")
     from_front: bool = False
 
@@ -226,7 +226,7 @@ class OpDef(Generic[A]):
     kernel_fusion: Callable[[A], Fusion] | None = field(kw_only=True, default=None)
     """The pattern of kernels for calls with such attributes, where it is another than TVM gives the operator."""
     gradient: Gradient[A] | NotApplicable = field(kw_only=True, default=NotApplicable("not yet"))
-    layout: Any = field(kw_only=True, default=NotApplicable("keeps the layout it is given"))
+    layout: object = field(kw_only=True, default=NotApplicable("keeps the layout it is given"))
     decompose: Decompose[A] | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))
     infer_inputs: Callable[[OpCall[A]], Sequence[TensorInfo | None]] | None = field(kw_only=True, default=None)
     """For operators whose weights' types Relay infers from the data: what each unknown argument must be."""

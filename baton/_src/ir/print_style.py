@@ -14,11 +14,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from baton._src.support.diagnostics import fail
 
-STANDARD: Mapping[str, Any] = {
+STANDARD: Mapping[str, object] = {
     "buffer_dtype": "float32", "int_dtype": "int32", "float_dtype": "void",
     "num_context_lines": -1, "show_object_address": False, "path_to_underline": None,
     "path_to_annotate": None, "obj_to_underline": None, "obj_to_annotate": None,
@@ -48,7 +47,7 @@ def definitions_are_shown() -> bool:
 
 
 @contextmanager
-def syntax_of(style: Mapping[str, Any]) -> Iterator[None]:
+def syntax_of(style: Mapping[str, object]) -> Iterator[None]:
     """Within the `with` block, texts are written with or without short forms and definitions, as this style asks."""
     plain = _PLAIN.set(not style.get("syntax_sugar", True))
     defining = _DEFINING.set(bool(style.get("verbose_expr", False)))
@@ -59,7 +58,7 @@ def syntax_of(style: Mapping[str, Any]) -> Iterator[None]:
         _PLAIN.reset(plain)
 
 
-def styled(text: str, style: Mapping[str, Any]) -> str:
+def styled(text: str, style: Mapping[str, object]) -> str:
     """`text` in this style. Errors: `TypeError` for an unknown option, `ValueError` for one not offered."""
     _check(style)
     if style.get("name") is not None:
@@ -70,11 +69,11 @@ def styled(text: str, style: Mapping[str, Any]) -> str:
     if any(standard != wanted for standard, wanted in prefixes.items()):
         text = _with_prefixes(text, prefixes)
     if style.get("indent_spaces") not in (None, _INDENT):
-        text = _indented(text, int(style["indent_spaces"]))
+        text = _indented(text, int(str(style["indent_spaces"])))
     return _numbered(text) if style.get("print_line_numbers") else text
 
 
-def _check(style: Mapping[str, Any]) -> None:
+def _check(style: Mapping[str, object]) -> None:
     for option, wanted in style.items():
         if option in (*_CHANGES, *_DISPLAY):
             continue

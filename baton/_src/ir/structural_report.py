@@ -54,7 +54,7 @@ def report(entry: Entry, reason: str) -> str:
     return "\n".join(lines)
 
 
-def _show(chain: list[tuple[Any, str]]) -> str:
+def _show(chain: list[tuple[object, str]]) -> str:
     """The outermost node that is not a module, with the innermost term of the chain that can be located underlined."""
     while len(chain) > 1 and not (isinstance(chain[0][0], Node) and not isinstance(chain[0][0], IRModule)):
         chain = chain[1:]
@@ -68,7 +68,7 @@ def _show(chain: list[tuple[Any, str]]) -> str:
     return _cut(text)
 
 
-def _printed_with_change(chain: list[tuple[Any, str]]) -> str | None:
+def _printed_with_change(chain: list[tuple[object, str]]) -> str | None:
     """The text with the last term of the chain changed; None if it cannot be changed or printed then."""
     changed = _other(chain[-1][0], chain[0][0])
     if changed is None:
@@ -84,7 +84,7 @@ def _printed_with_change(chain: list[tuple[Any, str]]) -> str | None:
         return None
 
 
-def _other(value: Any, shown: Any) -> Any:
+def _other(value: object, shown: object) -> object:
     """A different node of the same kind that prints differently; None if there is none."""
     if isinstance(value, Node):
         if value.is_variable:
@@ -110,12 +110,12 @@ def _other(value: Any, shown: Any) -> Any:
             return None
 
 
-def _marked(variable: Any) -> Any:
+def _marked(variable: Node) -> Node:
     name = "name_hint" if any(s.name == "name_hint" for s in variable.specs) else "name"
     return variable.copy().with_fields(**{name: _MARK})
 
 
-def _replaced(outer: Any, step: str, new: Any) -> Any:
+def _replaced(outer: Any, step: str, new: object) -> object:
     """`outer` with the part that `step` leads to replaced."""
     if step.startswith("."):
         name = step[1:]

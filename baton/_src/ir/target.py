@@ -15,14 +15,16 @@ import threading
 from collections.abc import Mapping
 from dataclasses import field
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, least_cpu, with_features
-from baton._src.ir.target_description import TARGET_KINDS, TargetKind, read_target
+from baton._src.ir.target_description import TARGET_KINDS, Description, TargetKind, read_target
 from baton._src.ir.target_tags import tag_names
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import KINDS
+
+T = TypeVar("T")
 
 
 class _Stack(threading.local):
@@ -50,7 +52,7 @@ class Target:
     host_target: Target | None
     cpu: Cpu = field(compare=True, repr=False)
 
-    def __init__(self, target: Any = "llvm", host: Any = None) -> None:
+    def __init__(self, target: Target | Description = "llvm", host: Target | Description | None = None) -> None:
         if isinstance(target, Target):
             kind, keys, attributes, own_host = target.kind, target.keys, target.attributes, target.host_target
         else:
@@ -188,14 +190,14 @@ class Target:
         return int(self.attrs.get("vtcm-capacity", 0))
 
     @staticmethod
-    def target_or_current(target: Any) -> Target:
+    def target_or_current(target: Target | Description | None) -> Target:
         """The target of a description, or without one the innermost entered. Error `target-missing`: there is none."""
         found = Target.current(allow_none=False) if target is None else Target.canon_target(target)
         assert found is not None
         return found
 
     @staticmethod
-    def from_device(device: Any) -> Target:
+    def from_device(device: object) -> Target:
         """The target of a device (`tvm.cpu()`, "cpu")."""
         described = str(device).partition(":")[0].partition("(")[0]
         return Target("llvm" if described == "cpu" else described)
@@ -204,18 +206,20 @@ class Target:
         """DLPack's number of the devices it is for."""
         return next((number for number, kind in KINDS.items() if kind == self.kind.name), 1)
 
-    def get_kind_attr(self, attr_name: str) -> Any:
+    def get_kind_attr(self, attr_name: str) -> None:
         """The value in a column of the target kind's registry; here always None."""
         del attr_name
 
     @staticmethod
-    def canon_target(target: Any) -> Target | None:
+    def canon_target(target: Target | Description | None) -> Target | None:
         """A target from its description; None is None."""
         return None if target is None else target if isinstance(target, Target) else Target(target)
 
     @staticmethod
     def canon_target_and_host(
-        target: Any, target_host: Any = None, target_is_dict_key: bool = True
+        target: Target | Description | None,
+        target_host: Target | Description | None = None,
+        target_is_dict_key: bool = True,
     ) -> tuple[Target | None, Target | None]:
         """A target with its host, and that host."""
         del target_is_dict_key
@@ -235,15 +239,15 @@ class Target:
         return [Target(t) for t in several if t is not None]
 
     @staticmethod
-    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+    def canon_multi_target_and_host(target: Any, target_host: Target | Description | None = None) -> list[Target]:
         """One target or several, each with the host."""
         found = Target.canon_multi_target(target)
         return [t.with_host(target_host) for t in found] if target_host is not None else found
 
     @staticmethod
     def canon_target_map_and_host(
-        target_map: Mapping[Any, Any], target_host: Any = None
-    ) -> tuple[dict[Target, Any], Target | None]:
+        target_map: Mapping[Any, T], target_host: Target | Description | None = None
+    ) -> tuple[dict[Target, T], Target | None]:
         """What is compiled for each target, the targets with one host, and that host."""
         host, found = Target.canon_target(target_host), {}
         for described, content in target_map.items():
@@ -257,7 +261,7 @@ class Target:
         """The targets that have a name (`target.tag.register_tag`)."""
         return {name: Target(name) for name in tag_names()}
 
-    def with_host(self, host: Any) -> Target:
+    def with_host(self, host: Target | Description | None) -> Target:
         """This target with another host."""
         return Target(self, host)
 

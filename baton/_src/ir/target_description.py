@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -67,16 +67,20 @@ _KNOWN = (
 _OPTIONS = sorted(_KNOWN)
 
 
+Description = str | Mapping[str, Any]
+"""A target in words or as a dict, whose values are of many kinds."""
+
+
 class TargetDescription(NamedTuple):
     """The parts of a description; `host` is the description of another target, or None."""
 
     kind: TargetKind
     keys: tuple[str, ...]
     attributes: tuple[tuple[str, Any], ...]
-    host: Any
+    host: Description | None
 
 
-def read_target(description: Any) -> TargetDescription:
+def read_target(description: object) -> TargetDescription:
     """The parts of a string or a dict. Errors `target`, `target-kind`, `target-attribute`: it cannot be read."""
     if isinstance(description, str):
         found: dict[str, Any] = tagged(description) or _read_json(description) or _read_words(description)
@@ -146,6 +150,6 @@ def _typed(kind: str, key: str, value: Any) -> Any:
     return _words(value) if key in _LISTS else value
 
 
-def _words(content: Any) -> tuple[str, ...]:
+def _words(content: str | Iterable[object]) -> tuple[str, ...]:
     items = content.split(",") if isinstance(content, str) else content
     return tuple(str(item).strip() for item in items if str(item).strip())

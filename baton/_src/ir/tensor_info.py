@@ -6,9 +6,8 @@ A dim is a Python int, or a PrimExpr when symbolic; `tir.AnyDim` stands for Rela
 
 from __future__ import annotations
 
-from typing import Any
-
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.global_info import VDevice
 from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import VOID, DataType
 
@@ -25,8 +24,8 @@ class TensorInfo:
     shape: tuple[Dim, ...] | None = None
     dtype: DataType = VOID
     ndim: int = -1
-    vdevice: Any = None
-    shape_var: Any = None
+    vdevice: VDevice | None = None
+    shape_var: GraphExpr | None = None
 
     def __post_init__(self) -> None:
         if self.shape is not None:
@@ -44,7 +43,7 @@ class ShapeInfo:
 
     values: tuple[Dim, ...] | None = None
     ndim: int = -1
-    var: Any = None
+    var: GraphExpr | None = None
 
     def __post_init__(self) -> None:
         if self.values is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, ClassVar
 
 from baton._src.ir.array import Array
-from baton._src.ir.expr import GraphExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import Span
@@ -32,7 +32,7 @@ class Type(Node):
     """Any type. `==` compares what is written (as in TVM); in dictionaries a type is itself, as every node."""
 
     span: Span | None = note(kw_only=True, default=None)
-    equal: ClassVar[Callable[[Any, Any], bool]] = staticmethod(lambda left, right: left is right)
+    equal: ClassVar[Callable[[Type, Type], bool]] = staticmethod(lambda left, right: left is right)
     """Structural equality; bound by `driver.wiring`."""
 
     def __eq__(self, other: object) -> bool:
@@ -76,7 +76,7 @@ class TensorType(Type):
 
     shape: Any
     dtype: Any = DataType("float32")
-    dim: ClassVar[Callable[[int], Any]]
+    dim: ClassVar[Callable[[int], PrimExpr]]
     """The `IntImm` of a number; bound by `driver.wiring`."""
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class TupleType(Type):
 
     fields: tuple[Type, ...]
 
-    def __init__(self, fields: Any = (), span: Span | None = None) -> None:
+    def __init__(self, fields: Iterable[Type] = (), span: Span | None = None) -> None:
         init_field(self, "fields", Array(fields))
         init_field(self, "span", span)
 
@@ -162,10 +162,10 @@ class FuncType(Type):
 
     def __init__(
         self,
-        arg_types: Any,
+        arg_types: Iterable[Type],
         ret_type: Type,
-        type_params: Any = None,
-        type_constraints: Any = None,
+        type_params: Iterable[TypeVar] | None = None,
+        type_constraints: Iterable[TypeConstraint] | None = None,
         span: Span | None = None,
     ) -> None:
         init_field(self, "span", span)
@@ -199,10 +199,10 @@ class Constructor(GraphExpr):
     belong_to: GlobalTypeVar
     tag: int = part(kw_only=True, default=-1)
 
-    call: ClassVar[Callable[[Constructor, tuple[Any, ...]], Any]]
+    call: ClassVar[Callable[[Constructor, tuple[object, ...]], GraphExpr]]
     """Builds `constructor(a, b)`, a call in Relay; bound by `driver.wiring`."""
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> GraphExpr:
         """An instance with these fields."""
         return type(self).call(self, args)
 
@@ -215,7 +215,13 @@ class TypeData(Type):
     type_vars: tuple[TypeVar, ...] = binder()
     constructors: tuple[Constructor, ...] = part(kw_only=True)
 
-    def __init__(self, header: GlobalTypeVar, type_vars: Any, constructors: Any, span: Span | None = None) -> None:
+    def __init__(
+        self,
+        header: GlobalTypeVar,
+        type_vars: Iterable[TypeVar],
+        constructors: Iterable[Constructor],
+        span: Span | None = None,
+    ) -> None:
         init_field(self, "header", header)
         init_field(self, "type_vars", tuple(type_vars))
         init_field(self, "constructors", tuple(constructors))

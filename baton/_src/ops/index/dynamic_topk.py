@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
@@ -42,7 +43,7 @@ class DynTopKAttrs(Attrs):
         set_attr(self, "dtype", DataType(self.dtype))
 
 
-def _count(value: AnyArray | int) -> int:
+def _count(value: npt.ArrayLike) -> int:
     """The only element of an operand."""
     return int(np.asarray(value).reshape(-1)[0])
 

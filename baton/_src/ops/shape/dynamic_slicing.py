@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
@@ -49,7 +50,7 @@ def _cut_dims(call: OpCall[Attrs], x: TensorInfo) -> tuple[Dim, ...] | None:
     return tuple(AnyDim() if i in gone else d for i, d in enumerate(x.shape))
 
 
-def _static_slice(call: OpCall[Attrs], x: TensorInfo, known: Sequence[AnyArray]) -> TensorInfo:
+def _static_slice(call: OpCall[Attrs], x: TensorInfo, known: Sequence[npt.ArrayLike]) -> TensorInfo:
     assert x.shape is not None
     a = _dynamic_attrs(call.attrs)
     math, shape = DimMath(call.prover), list(x.shape)
@@ -59,7 +60,7 @@ def _static_slice(call: OpCall[Attrs], x: TensorInfo, known: Sequence[AnyArray])
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def _dynamic_given(values: Sequence[AnyArray], a: Attrs) -> tuple[tuple[int, ...], ...]:
+def _dynamic_given(values: Sequence[npt.ArrayLike], a: Attrs) -> tuple[tuple[int, ...], ...]:
     lists = [tuple(int(v) for v in np.asarray(x).reshape(-1)) for x in values]
     axes = getattr(a, "axes", None)
     return (tuple(range(len(lists[0]))) if axes is None else axes, *lists)
