@@ -13,7 +13,7 @@ class ADT:
 
     __slots__ = ("constructor", "fields", "tag")
 
-    def __init__(self, tag: int, fields: tuple[Any, ...] = (), constructor: Any = "") -> None:
+    def __init__(self, tag: int, fields: tuple[Any, ...] = (), constructor: object = "") -> None:
         self.tag = tag
         self.fields = tuple(fields)
         self.constructor = constructor
@@ -32,7 +32,7 @@ class ADT:
     def __repr__(self) -> str:
         """`Cons(1, Nil())`, without recursion on the Python stack: lists may be long."""
         parts: list[str] = []
-        work: list[Any] = [self]
+        work: list[object] = [self]
         while work:
             item = work.pop()
             if isinstance(item, _Text):
@@ -60,7 +60,7 @@ class RefCell:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __repr__(self) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.values.tensor import AnyArray
 
@@ -24,7 +24,7 @@ def aligned_bytes(count: int) -> AnyArray:
     return raw[start : start + count]
 
 
-def aligned_empty(shape: Sequence[int], dtype: Any) -> AnyArray:
+def aligned_empty(shape: Sequence[int], dtype: npt.DTypeLike) -> AnyArray:
     """A C-contiguous array that starts on a line of the caches; contents arbitrary."""
     kind = np.dtype(dtype)
     array: AnyArray = aligned_bytes(math.prod(shape) * kind.itemsize).view(kind).reshape(tuple(shape))

@@ -19,9 +19,9 @@ class Closure:
         self,
         name: str,
         function: Any,
-        captured: tuple[Any, ...],
+        captured: tuple[object, ...],
         invoke: Callable[..., Any],
-        info: Any = None,
+        info: object = None,
     ) -> None:
         self.name = name
         self.function = function
@@ -29,7 +29,7 @@ class Closure:
         self.invoke = invoke
         self.info = info
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.invoke(self, args)
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.dlpack import array_over
-from baton._src.values.dtype import EXTENDED, DataType
+from baton._src.values.dtype import EXTENDED, AnyDtype, DataType
 from baton._src.values.filled_tensor import plain
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
@@ -37,7 +37,7 @@ def from_host(value: Any) -> Any:
     return _from_unusual(value)
 
 
-def snapshot(value: Any) -> Any:
+def snapshot(value: object) -> Any:
     """As `from_host`, but arrays of the host's are copied: what is written into them later changes nothing here."""
     if type(value) is tuple or type(value) is list:
         return tuple([snapshot(v) for v in value])
@@ -64,7 +64,7 @@ def contiguous(array: AnyArray) -> AnyArray:
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
 
 
-def is_extended(dtype: np.dtype[Any]) -> bool:
+def is_extended(dtype: AnyDtype) -> bool:
     """Whether it is one of ml_dtypes' element types (bfloat16, float8, int4, ...)."""
     return dtype in _EXTENDED
 
@@ -72,7 +72,7 @@ def is_extended(dtype: np.dtype[Any]) -> bool:
 _EXTENDED = frozenset(dtype.numpy for dtype in EXTENDED)
 
 
-def _from_unusual(value: Any) -> Any:
+def _from_unusual(value: object) -> object:
     if isinstance(value, (np.ndarray, np.generic)):
         return NDArray(contiguous(np.asarray(value)))
     package: Any = ffi.loaded()
@@ -92,8 +92,8 @@ def _from_unusual(value: Any) -> Any:
     return value
 
 
-def _by_dlpack(value: Any) -> AnyArray:
-    detach: Callable[[], Any] | None = getattr(value, "detach", None)
+def _by_dlpack(value: object) -> AnyArray:
+    detach: Callable[[], object] | None = getattr(value, "detach", None)
     source = detach() if detach is not None else value
     try:
         return array_over(source)
@@ -101,7 +101,7 @@ def _by_dlpack(value: Any) -> AnyArray:
         raise fail("tensor-dlpack", f"cannot read a {type(value).__name__} as a tensor of the CPU: {error}") from error
 
 
-def to_ffi(value: Any) -> Any:
+def to_ffi(value: object) -> object:
     """A run-time value as an argument of a tvm-ffi function; tensors share their memory."""
     if isinstance(value, NDArray):
         return _tensor(value)
@@ -114,7 +114,7 @@ def to_ffi(value: Any) -> Any:
     return value
 
 
-def _tensor(value: NDArray) -> Any:
+def _tensor(value: NDArray) -> object:
     """A tensor over the same memory; DLPack takes no read-only ones (constants), so those are copied."""
     array = value.data if value.data.flags.writeable else value.data.copy()
     if not is_extended(array.dtype):
@@ -126,6 +126,6 @@ def _tensor(value: NDArray) -> Any:
         raise fail("tensor-dlpack", message, help="cast it to float32 first") from error
 
 
-def to_numpy(value: Any) -> AnyArray:
+def to_numpy(value: object) -> AnyArray:
     """The array of a tensor value without a copy; anything NumPy reads otherwise."""
     return value.data if isinstance(value, NDArray) else np.asarray(value)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import AnyArray, DataType
 
 _CPU = 1
 _EXTENDED = {
@@ -33,7 +32,7 @@ class _Tensor(ctypes.Structure):
     )  # fmt: skip
 
 
-def array_over(tensor: Any) -> npt.NDArray[Any]:
+def array_over(tensor: Any) -> AnyArray:
     """An array over the memory of `tensor`, which has `__dlpack__`, without a copy.
 
     Raises what NumPy raises if it is no tensor of the CPU, or of elements that nobody knows.
@@ -50,7 +49,7 @@ def array_over(tensor: Any) -> npt.NDArray[Any]:
         return found
 
 
-def capsule_of(array: npt.NDArray[Any], **options: Any) -> Any:
+def capsule_of(array: AnyArray, **options: Any) -> Any:
     """The memory of an array as a DLPack capsule, without a copy; `options` are those of `__dlpack__`.
 
     Raises what NumPy raises if DLPack has no such elements, or the array cannot be written to.
@@ -64,7 +63,7 @@ def capsule_of(array: npt.NDArray[Any], **options: Any) -> Any:
     return capsule
 
 
-def _extended(tensor: Any) -> npt.NDArray[Any] | None:
+def _extended(tensor: Any) -> AnyArray | None:
     """One of an element type of ml_dtypes; None if it has another one."""
     if int(tensor.__dlpack_device__()[0]) != _CPU:
         return None
@@ -86,7 +85,7 @@ def _extended(tensor: Any) -> npt.NDArray[Any] | None:
     return np.ndarray(shape, dtype, held, strides=[step * dtype.itemsize for step in steps])
 
 
-def _address(capsule: Any) -> int:
+def _address(capsule: object) -> int:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     return int(pointer(capsule, b"dltensor"))

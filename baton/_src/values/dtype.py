@@ -9,9 +9,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.support.diagnostics import fail
 
+AnyDtype = np.dtype[Any]
+AnyArray = npt.NDArray[Any]
+"""An array of any elements; which they are is not known to type checkers."""
 _NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?\Z")
 _BOOLS = re.compile(r"^bool(?=x\d+$|$)")
 _V0_19_NAME = re.compile(r"^(e4m3|e5m2)_float8")
@@ -28,7 +32,10 @@ _SMALL_FLOATS = {
 _SMALL_INTS = {
     "int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4, "int2": ml_dtypes.int2, "uint2": ml_dtypes.uint2,
 }  # fmt: skip
-_EXTENDED: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, **_SMALL_FLOATS, **_SMALL_INTS}
+_EXTENDED: dict[str, type] = {"bfloat16": ml_dtypes.bfloat16, **_SMALL_FLOATS, **_SMALL_INTS}
+
+
+_finfo: Any = ml_dtypes.finfo  # which has no types
 
 
 class DataTypeCode(IntEnum):
@@ -129,14 +136,12 @@ class DataType(str):
     @property
     def largest_float(self) -> float:
         """The largest finite number of a floating type."""
-        finfo: Any = ml_dtypes.finfo
-        return float(finfo(self.numpy).max)
+        return float(_finfo(self.numpy).max)
 
     @property
     def smallest_normal(self) -> float:
         """The smallest positive number of a floating type that has all its digits: below it they vanish, one by one."""
-        finfo: Any = ml_dtypes.finfo
-        return float(finfo(self.numpy).smallest_normal)
+        return float(_finfo(self.numpy).smallest_normal)
 
     @property
     def itemsize(self) -> int:
@@ -154,7 +159,7 @@ class DataType(str):
         return self if self.lanes == 1 else DataType(re.sub(r"x\d+$", "", str(self)))
 
     @property
-    def numpy(self) -> np.dtype[Any]:
+    def numpy(self) -> AnyDtype:
         """The NumPy dtype of one lane (ml_dtypes where NumPy itself has none)."""
         name = str(self.element)
         if name in _EXTENDED:
@@ -170,8 +175,8 @@ class DataType(str):
         return f"DataType({str(self)!r})"
 
 
-def _numpy(scalar: Any) -> np.dtype[Any]:
-    found: np.dtype[Any] = np.dtype(scalar)
+def _numpy(scalar: type) -> AnyDtype:
+    found: AnyDtype = np.dtype(scalar)
     return found
 
 
@@ -179,7 +184,7 @@ _INTERNED: dict[str, DataType] = {}
 
 
 @cache
-def _of_numpy(dtype: np.dtype[Any]) -> DataType:
+def _of_numpy(dtype: AnyDtype) -> DataType:
     """Cached: every access to a tensor's dtype comes here, and NumPy takes microseconds to spell a name."""
     return DataType(dtype.name)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from baton._src.values.adt import ADT
 from baton._src.values.tensor import NDArray
 
 
-def with_own_tensors(value: Any) -> Any:
+def with_own_tensors(value: object) -> object:
     """`value` with its tensors copied, also from one another where it holds one twice. (A tuple that occurs twice stays
     one tuple: shared structures may stand for exponentially many places.)
 
@@ -20,15 +19,15 @@ def with_own_tensors(value: Any) -> Any:
     return _rebuilt(value, lambda tensor: True)
 
 
-def apart_from(value: Any, given: Iterable[Any]) -> Any:
+def apart_from(value: object, given: Iterable[object]) -> object:
     """`value` with copies of the tensors that share memory with `given`, and of those it holds twice."""
     held = _tensors(given)
     return _rebuilt(value, lambda tensor: any(np.may_share_memory(tensor.data, other.data) for other in held))
 
 
-def _rebuilt(value: Any, is_foreign: Callable[[NDArray], bool]) -> Any:
+def _rebuilt(value: object, is_foreign: Callable[[NDArray], bool]) -> object:
     """`value` with copies of its foreign tensors, and what holds them."""
-    done: dict[int, Any] = {}
+    done: dict[int, object] = {}
     used: set[int] = set()
     stack = [value]
     while stack:
@@ -47,7 +46,7 @@ def _rebuilt(value: Any, is_foreign: Callable[[NDArray], bool]) -> Any:
     return done[id(value)]
 
 
-def _used_once(field: Any, used: set[int]) -> Any:
+def _used_once(field: object, used: set[int]) -> object:
     """A tensor itself the first time, then copies."""
     if not isinstance(field, NDArray):
         return field
@@ -57,13 +56,13 @@ def _used_once(field: Any, used: set[int]) -> Any:
     return field
 
 
-def _fields(item: Any) -> tuple[Any, ...]:
+def _fields(item: object) -> tuple[object, ...]:
     if isinstance(item, ADT):
         return item.fields
     return item if type(item) is tuple else ()
 
 
-def _copied(item: Any, fields: tuple[Any, ...], is_foreign: Callable[[NDArray], bool]) -> Any:
+def _copied(item: object, fields: tuple[object, ...], is_foreign: Callable[[NDArray], bool]) -> object:
     if isinstance(item, NDArray):
         return NDArray(item.data.copy(), item.device) if is_foreign(item) else item
     if all(new is old for new, old in zip(fields, _fields(item))):
@@ -71,7 +70,7 @@ def _copied(item: Any, fields: tuple[Any, ...], is_foreign: Callable[[NDArray], 
     return ADT(item.tag, fields, item.constructor) if isinstance(item, ADT) else fields
 
 
-def _tensors(values: Iterable[Any]) -> list[NDArray]:
+def _tensors(values: Iterable[object]) -> list[NDArray]:
     found: list[NDArray] = []
     seen: set[int] = set()
     work = list(values)

@@ -25,12 +25,12 @@ class PackedFunc:
         self.function = function
         self.is_foreign = ffi.is_function(function)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         if self.is_foreign:
             return from_host(self.function(*[to_ffi(a) for a in args]))
         return from_host(self.function(*args))
 
-    def from_ffi(self, *args: Any) -> Any:
+    def from_ffi(self, *args: object) -> object:
         """Called by tvm-ffi: converts the arguments and the result."""
         return to_ffi(self(*[from_host(a) for a in args]))
 
@@ -43,7 +43,7 @@ class ExternalCode(PackedFunc):
 
     __slots__ = ("module", "symbol")
 
-    def __init__(self, function: Callable[..., Any], name: str, module: Any, symbol: str) -> None:
+    def __init__(self, function: Callable[..., object], name: str, module: object, symbol: str) -> None:
         super().__init__(function, name)
         self.module = module
         self.symbol = symbol
@@ -61,7 +61,7 @@ class FunctionTable:
         given = found.function if found.is_foreign else found.from_ffi
         ffi.tvm_ffi().register_global_func(name, given, override=override)
 
-    def register(self, name: str, function: Callable[..., Any], override: bool = False) -> None:
+    def register(self, name: str, function: Callable[..., object], override: bool = False) -> None:
         """Make `function` callable as `name`; an existing name only with `override`."""
         if name in self._functions and not override:
             raise fail(

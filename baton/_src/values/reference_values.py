@@ -14,7 +14,7 @@ from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
 
-def to_reference(value: Any) -> Any:
+def to_reference(value: object) -> Any:
     """A run-time value as an operand: tensors as arrays, shapes as plain tuples, the rest as it is."""
     if isinstance(value, NDArray):
         return value.data
@@ -23,12 +23,12 @@ def to_reference(value: Any) -> Any:
     return tuple([to_reference(v) for v in value]) if isinstance(value, (tuple, list)) else value
 
 
-def from_reference(found: Any, apart_from: Iterable[Any] = ()) -> Any:
+def from_reference(found: object, apart_from: Iterable[object] = ()) -> object:
     """The operator's result as a run-time value. Its tensors share no memory with the operands `apart_from`."""
     return _from_reference(found, list(_arrays(apart_from)))
 
 
-def prim_from_reference(reference: Callable[..., Any], args: Sequence[Any], attrs: Any, dtype: DataType) -> Any:
+def prim_from_reference(reference: Callable[..., Any], args: Sequence[object], attrs: object, dtype: DataType) -> Any:
     """The prim value that an operator makes of prim values: computed as tensors of rank 0 and their dtypes are."""
     operands = []
     for value in args:
@@ -38,7 +38,7 @@ def prim_from_reference(reference: Callable[..., Any], args: Sequence[Any], attr
     return prim(found if isinstance(found, (int, float)) else float(found), dtype)  # bfloat16 gives none of Python's
 
 
-def _from_reference(found: Any, others: list[AnyArray]) -> Any:
+def _from_reference(found: object, others: list[AnyArray]) -> object:
     if isinstance(found, (tuple, list)):
         return tuple([_from_reference(part, others) for part in found])
     if not isinstance(found, (np.ndarray, np.generic)):
@@ -49,7 +49,7 @@ def _from_reference(found: Any, others: list[AnyArray]) -> Any:
     return NDArray(contiguous(array))
 
 
-def _arrays(operands: Iterable[Any]) -> Iterable[AnyArray]:
+def _arrays(operands: Iterable[object]) -> Iterable[AnyArray]:
     for item in operands:
         if isinstance(item, np.ndarray):
             yield item

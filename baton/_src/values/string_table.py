@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class StringTable:
         self.known = known
         self.new: dict[str, int] = {}
 
-    def numbers(self, strings: Any) -> AnyArray:
+    def numbers(self, strings: object) -> AnyArray:
         """The numbers of an array of strings, in its shape."""
         array, known, new, first = np.asarray(strings, dtype=object), self.known, self.new, len(self.known)
         found = [known[t] if t in known else new.setdefault(t, first + len(new)) for t in array.reshape(-1).tolist()]

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.dlpack import capsule_of
+from baton._src.values.dtype import AnyArray as AnyArray
 from baton._src.values.dtype import DataType
-
-AnyArray = npt.NDArray[Any]
 
 
 class NDArray:
@@ -80,11 +79,11 @@ class NDArray:
         """Whether `other` is this very tensor."""
         return self is other
 
-    def to_dlpack(self) -> Any:
+    def to_dlpack(self) -> object:
         """The memory as a DLPack capsule, without a copy."""
         return capsule_of(self.data)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         array = self.data if dtype is None else self.data.astype(dtype, copy=False)
         return array.copy() if copy else array
 
