@@ -26,6 +26,7 @@ __all__ = ["DataType", "PrimExpr", "Tensor", "intrinsic", "tir"]
 
 Scalar = PrimExpr
 Indices = Sequence[PrimExpr]
+Combine = Callable[[Scalar, Scalar], Scalar]
 Operand = Tensor | PrimExpr
 """An operand of an elementwise operator: a tensor, or a scalar of the host."""
 

@@ -48,7 +48,7 @@ class Row:
     """One operator. `operands`: number (and bool if `of_bools`), int (and bool), int only, bool."""
 
     name: str
-    scalar: Callable[[k.Scalar, k.Scalar], k.Scalar]
+    scalar: k.Combine
     numpy: Callable[[AnyArray, AnyArray], AnyArray]
     operands: str = "number"
     of_bools: bool = True
@@ -93,7 +93,7 @@ def _mod(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.call("fmod", a, b) if a.dtype.is_float else tir.Mod(a, b)
 
 
-def _bits(name: str, on_bools: Callable[[k.Scalar, k.Scalar], k.Scalar]) -> Callable[[k.Scalar, k.Scalar], k.Scalar]:
+def _bits(name: str, on_bools: k.Combine) -> k.Combine:
     return lambda a, b: on_bools(a, b) if a.dtype.is_bool else k.call(name, a, b)
 
 

@@ -68,14 +68,7 @@ def infer(call: OpCall[ScanAttrs]) -> Info:
     return TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
 
 
-def scan(
-    x: k.Tensor,
-    axis: int,
-    exclusive: bool,
-    start: int,
-    combine: Callable[[k.Scalar, k.Scalar], k.Scalar],
-    dtype: DataType,
-) -> k.Tensor:
+def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: k.Combine, dtype: DataType) -> k.Tensor:
     """A sequential scan: other axes outside and inside, so that rows of the inner ones are contiguous."""
     kept = accumulator(dtype)
     outer, inner = x.shape[:axis], x.shape[axis + 1 :]
@@ -143,7 +136,7 @@ def _cumsum_gradient(b: CallMaker, args: Exprs, a: ScanAttrs, out: GraphExpr, gr
 def _define(
     name: str,
     start: int,
-    combine: Callable[[k.Scalar, k.Scalar], k.Scalar],
+    combine: k.Combine,
     function: Callable[..., AnyArray],
     gradient: Gradient[ScanAttrs] | NotApplicable,
 ) -> Definition:

@@ -46,7 +46,7 @@ def _np_mean(old: AnyArray, new: AnyArray) -> AnyArray:
 
 Place = tuple[int, ...]
 """The indices of an element."""
-REDUCTIONS: Mapping[str, tuple[Callable[[k.Scalar, k.Scalar], k.Scalar], Callable[[AnyArray, AnyArray], AnyArray]]] = {
+REDUCTIONS: Mapping[str, tuple[k.Combine, Callable[[AnyArray, AnyArray], AnyArray]]] = {
     "update": (lambda old, new: new, lambda old, new: new),
     "add": (k.tir.Add, lambda old, new: old + new),
     "mul": (k.tir.Mul, lambda old, new: old * new),
