@@ -56,7 +56,7 @@ class IRModule(Node):
         init_field(self, "attrs", dict(attrs or {}))
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
 
-    pickled: ClassVar[Callable[[IRModule], tuple[Any, ...]] | None] = None
+    pickled: ClassVar[Callable[[IRModule], tuple[object, ...]] | None] = None
     """Implements `__reduce__`; bound by `driver.wiring`."""
 
     as_function: ClassVar[Callable[[Any], Node] | None] = None
@@ -174,7 +174,7 @@ class IRModule(Node):
         """Define `var` (anew) as `func`, in place."""
         self[var] = func
 
-    def update(self, other: IRModule | Mapping[Any, Any]) -> None:
+    def update(self, other: IRModule | Mapping[Any, Node]) -> None:
         """Take over every definition of `other`, in place; what its functions call by a name that was there before is
         what this name means here."""
         if not isinstance(other, (IRModule, Mapping)):
@@ -222,7 +222,7 @@ class IRModule(Node):
     def __deepcopy__(self, memo: dict[int, object]) -> IRModule:
         return self.shallow_copy()  # functions never change
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Modules are pickled as text: pickling node by node takes Python's stack, and programs are deep."""
         if IRModule.pickled is None:
             return IRModule, (self.functions, self.type_definitions, self.attrs, self.global_infos)

@@ -46,22 +46,22 @@ class FieldSpec(NamedTuple):
     role: Role
 
 
-def part(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
+def part(*, default: object = _MISSING, default_factory: object = _MISSING, kw_only: bool = False) -> Any:
     """A field that is part of the meaning (the default for a plain annotation)."""
     return _field(Role.VALUE, default, default_factory, kw_only)
 
 
-def binder(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
+def binder(*, default: object = _MISSING, default_factory: object = _MISSING, kw_only: bool = False) -> Any:
     """A field that defines variables."""
     return _field(Role.BINDER, default, default_factory, kw_only)
 
 
-def match_part(*, default: Any = _MISSING, kw_only: bool = False) -> Any:
+def match_part(*, default: object = _MISSING, kw_only: bool = False) -> Any:
     """A field that is part of the meaning and defines the variables in it that are not defined yet."""
     return _field(Role.MATCH, default, _MISSING, kw_only)
 
 
-def note(*, default: Any = None, kw_only: Literal[True]) -> Any:
+def note(*, default: object = None, kw_only: Literal[True]) -> Any:
     """A field about the program; it starts out as `default` and may be set later with `set_note`.
 
     `kw_only=True` is spelled at each use because type checkers read it there.

@@ -148,7 +148,7 @@ class TypeRelation(TypeConstraint):
     func: Any
     args: tuple[Type, ...]
     num_inputs: int
-    attrs: Any = None
+    attrs: object = None
 
 
 @node

@@ -5,7 +5,7 @@ attributes.
     relay_op = relay_namespace(CATALOGUE);  relay_op.nn.batch_norm(x, g, b, m, v)[0]  -> relay.TupleGetItem
 
 An operator whose surface does not fit that scheme brings its own: `relax_builder(make, ...)` / `relay_builder(make,
-...)`, plain functions whose first parameter is the `Maker` of the language.
+...)`, plain functions whose first parameter is the maker of the language.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Made = GraphExpr | TupleWrapper
 
 
 class OpBuilder(Protocol):
-    """The first parameter of `relay_builder` and `relax_builder` (`ops.call_maker.Maker`)."""
+    """The first parameter of `relay_builder` and `relax_builder` (a maker of `ops.call_maker`)."""
 
     @property
     def language(self) -> str: ...
