@@ -9,15 +9,18 @@ from baton._src.ir.module import IRModule
 from baton._src.relax.check.signatures import function_info, prim_func_info
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
 from baton._src.relax.nodes import Function
-from baton._src.runtime.vm.builtins.functions import MACHINE_TABLE
+from baton._src.runtime.vm.builtins.shapes import alloc_shape_tensor
 from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.packed_func import FunctionTable
 
-_OWN = {"vm.builtin.alloc_shape_heap", *MACHINE_TABLE}
-_MACHINE_FUNCTIONS = {name: function for name, function in BUILTINS.items() if name not in _OWN}
-"""The VM builtins that lowering passes call, except those that need a bytecode VM."""
+_MACHINE_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **BUILTINS,
+    "vm.builtin.alloc_shape_heap": lambda machine, size: alloc_shape_tensor(size),
+    "vm.builtin.make_closure": lambda machine, function, *captured: machine.partial(function, captured),
+}
+"""The VM builtins that lowering passes call. To those called with a context the interpreter is the machine."""
 
 
 class NamedFunctions:
