@@ -178,13 +178,16 @@ def _lstm(run: _Backwards, step: int, h: Any, c: Any, to_h: Any, to_c: Any) -> t
     i_in, f_in = i_in + pi * c, f_in + pf * c
     i, g = run.act(0, i_in), run.act(1, g_in)
     f = 1 - i if coupled else run.act(0, f_in)
-    new = f * c + i * g
+    free = f * c + i * g
+    bound = run.a.cell_clip
+    new = free if bound is None else np.clip(free, -bound, bound)
     o_in = o_in + po * new
     o, shown = run.act(0, o_in), run.raw(2, new)
     if to_h is None:
         return o * shown, new
     to_o = to_h * shown * run.slope(0, o_in)
     to_new = to_c + to_h * o * run.raw_slope(2, new) + to_o * po
+    to_new = to_new if bound is None else np.where(np.abs(free) <= bound, to_new, 0)
     to_i = to_new * (g - c if coupled else g) * run.slope(0, i_in)
     to_f = np.zeros_like(to_i) if coupled else to_new * c * run.slope(0, f_in)
     to_g = to_new * i * run.slope(1, g_in)

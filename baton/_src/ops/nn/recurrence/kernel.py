@@ -162,10 +162,7 @@ class _Gates:
 
     def act(self, number: int, value: Scalar) -> Scalar:
         """Activation `number` of a clipped gate."""
-        bound = self.layer.a.clip
-        if bound is not None:
-            value = k.minimum(k.maximum(value, k.const(-bound, value.dtype)), k.const(bound, value.dtype))
-        return self.raw(number, value)
+        return self.raw(number, _clipped(value, self.layer.a.clip))
 
     def raw(self, number: int, value: Scalar) -> Scalar:
         a = self.layer.a
@@ -209,13 +206,21 @@ def _lstm(layer: _Layer, gate: _Gates, b: Scalar, j: Scalar, old: Scalar) -> Fou
 
     i = gate.act(0, total(0, 0))
     f = k.const(1, layer.kept) - i if layer.a.input_forget else gate.act(0, total(2, 2))
-    new, alive = f * cell + i * gate.act(1, total(3, None)), gate.alive()
+    new = _clipped(f * cell + i * gate.act(1, total(3, None)), layer.a.cell_clip)
+    alive = gate.alive()
     # The cell is stored first; `cell` then stands for the new one, which is what the output gate sees.
     first = store(layer.cells, [b, j], new if alive is None else k.select(alive, new, cell))
     return [first], gate.act(0, total(1, 1)) * gate.raw(2, cell)
 
 
 _NEW_STATE: dict[str, Callable[..., Found]] = {"lstm": _lstm, "gru": _gru, "rnn": _rnn}
+
+
+def _clipped(x: Scalar, bound: float | None) -> Scalar:
+    """`x` within [-bound, bound]; None: as it is."""
+    if bound is None:
+        return x
+    return k.minimum(k.maximum(x, k.const(-bound, x.dtype)), k.const(bound, x.dtype))
 
 
 def _zero(x: Scalar) -> Scalar:

@@ -60,6 +60,7 @@ class RecurrenceAttrs(Attrs):
     alphas: Any = attr((0.0, 0.0, 0.0), "first parameter of each activation")
     betas: Any = attr((0.0, 0.0, 0.0), "second parameter of each activation")
     clip: Any = attr(None, "gates are clipped to [-clip, clip] before their activations")
+    cell_clip: Any = attr(None, "lstm: C is clipped to [-cell_clip, cell_clip]")
     input_forget: bool = attr(False, "lstm: f = 1 - i")
     linear_before_reset: bool = attr(False, "gru: r multiplies the product, not the state")
     reverse: bool = attr(False, "from the last step to the first")
@@ -70,7 +71,9 @@ class RecurrenceAttrs(Attrs):
             set_attr(self, name, tuple(kind(v) for v in getattr(self, name)))
         for name in ("input_forget", "linear_before_reset", "reverse"):
             set_attr(self, name, bool(getattr(self, name)))
-        set_attr(self, "clip", None if self.clip is None else float(self.clip))
+        for name in ("clip", "cell_clip"):
+            bound = getattr(self, name)
+            set_attr(self, name, None if bound is None else float(bound))
 
     @property
     def has_candidate(self) -> bool:
@@ -211,6 +214,7 @@ def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -
     i = act(0, i + pi * c)
     f = 1 - i if a.input_forget else act(0, f + pf * c)
     new = f * c + i * act(1, g)
+    new = new if a.cell_clip is None else np.clip(new, -a.cell_clip, a.cell_clip)
     return act(0, o + po * new) * raw(2, new), new
 
 
@@ -244,6 +248,7 @@ def _samples() -> tuple[Sample, ...]:
         sample(
             "lstm", 4, 4, Arr(("b", 5)), Arr((20,)), b="b", extras=("cell", "bias"), input_forget=True, reverse=True
         ),
+        sample("lstm", 4, 4, Arr((2, 5)), t=4, cell_clip=0.4),
         sample("gru", 3, 2, square, extras=("candidate",)),
         sample("gru", 3, 2, square, vector, length, extras=("candidate", "bias", "lengths"), reverse=True),
         sample("gru", 3, 3, vector, extras=("bias",), linear_before_reset=True),
