@@ -6,7 +6,7 @@
     lv2 = R.nn.relu(R.nn.conv2d(lv, lv1)); gv = R.permute_dims(lv2, [0, 2, 3, 1])
 
 Transposes are only at the ends of a chain (`convert_layout`); BlockChannels then converts the chain further. Functions
-with convolutions in blocked layouts, or of integers, are left alone: their layout was chosen on purpose.
+with convolutions in blocked layouts are left alone: their layout was chosen on purpose.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.layouts.convert_layout import converted
 from baton._src.relax.nodes import Call, Function
-from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -45,17 +44,12 @@ class ChannelsFirst(FunctionPass):
             if not isinstance(call, Call) or not isinstance(call.attrs, (ConvAttrs, ConvTransposeAttrs)):
                 continue
             letters = SPATIAL[call.attrs.spatial]
-            if not _is_float(call) or sorted(call.attrs.data_layout) != sorted("NC" + letters):
+            if sorted(call.attrs.data_layout) != sorted("NC" + letters):
                 return function
             if call.attrs.data_layout == f"N{letters}C" and _may_convert(call.op):
                 kernel = "IO" if isinstance(call.attrs, ConvTransposeAttrs) else "OI"
                 wanted["relax." + call.op.definition.name] = ("NC" + letters, kernel + letters)
         return converted(function, module, wanted, LAST) if wanted else function
-
-
-def _is_float(call: Call) -> bool:
-    info = call.struct_info
-    return isinstance(info, TensorStructInfo) and info.dtype.is_float
 
 
 def _may_convert(op: Any) -> bool:
