@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order
-from baton._src.ops.shape.slice_bounds import is_non_negative
-from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import Var
-from baton._src.tir.operators import max as tir_max
-from baton._src.tir.operators import min as tir_min
-from baton._src.tir.operators import truncdiv
+from baton._src.frontends.graph_builder.size_arithmetic import (
+    Undecided,
+    divide,
+    elementwise,
+    equal,
+    is_symbolic,
+    maximum,
+    minimum,
+    product,
+)
 from baton._src.values.dtype import BOOL, FLOAT32, FLOAT64, INT32, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -37,7 +39,7 @@ MOST_FACTORS = 8
 
 
 def _gather(x: Contents, a: Attributes) -> Any:
-    return None if _symbolic(x[1]) else np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
+    return None if is_symbolic(x[1]) else np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
 
 
 def _concat(x: Contents, a: Attributes) -> Any:
@@ -51,7 +53,7 @@ def _slice(x: Contents, a: Attributes) -> Any:
         starts, ends = x[1], x[2]
         axes = x[3] if len(x) > 3 else None
         steps = x[4] if len(x) > 4 else None
-    if _symbolic(starts) or _symbolic(ends):
+    if is_symbolic(starts) or is_symbolic(ends):
         return None
     found = x[0]
     for position, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -83,7 +85,7 @@ def _squeeze(x: Contents, a: Attributes) -> Any:
 
 
 def _reshape(x: Contents, a: Attributes) -> Any:
-    if _symbolic(x[1]):
+    if is_symbolic(x[1]):
         return None
     shape = [int(d) for d in x[1]]
     return x[0].reshape(shape) if 0 not in shape else None
@@ -98,14 +100,6 @@ def _cast(x: Contents, a: Attributes) -> Any:
     return x[0] if a.get("to") in _CONVERTED else None
 
 
-def _divide(p: Any, q: Any) -> Any:
-    """ONNX's division of integers rounds to zero; of what is not negative that is rounding down, which is proved more
-    of."""
-    if isinstance(q, int) and q == 0:
-        raise Undecided
-    return p // q if is_non_negative(p) and is_non_negative(q) else truncdiv(p, q)
-
-
 def _remainder(x: Contents, a: Attributes) -> Any:
     """Of sizes by positive numbers; `fmod` is another thing for what is below zero."""
     positive = all(isinstance(q, int) and q > 0 for q in x[1].reshape(-1))
@@ -117,43 +111,11 @@ def _choose(condition: Any, p: Any, q: Any) -> Any:
 
 
 def _elementwise(function: Callable[..., Any]) -> Folder:
-    def evaluate(x: Contents, a: Attributes) -> Any:
-        arrays = np.broadcast_arrays(*x)
-        found = np.empty(arrays[0].shape, dtype=object)
-        for index in np.ndindex(found.shape):
-            found[index] = function(*(array[index] for array in arrays))
-        return found if found.ndim <= 1 else None
-
-    return evaluate
-
-
-class Undecided(Exception):
-    """A comparison of symbolic sizes that depends on them."""
-
-
-def _equal(p: Any, q: Any) -> int:
-    """A size against a marker such as -1 (no size is that) is decided; against another size it mostly is not."""
-    if p is q:
-        return 1
-    prover = Analyzer()
-    sizes = [node for side in (p, q) if isinstance(side, PrimExpr) for node in post_order(side)]
-    prover.mark_nonnegative(*(node for node in sizes if isinstance(node, Var)))
-    same = prover.equal(p, q)
-    if same is None:
-        raise Undecided
-    return int(same)
+    return lambda x, a: elementwise(function, x)
 
 
 def _where(x: Contents, a: Attributes) -> Any:
-    return None if _symbolic(x[0]) else _elementwise(_choose)(x, a)
-
-
-def _minimum(p: Any, q: Any) -> Any:
-    return tir_min(p, q) if isinstance(p, PrimExpr) or isinstance(q, PrimExpr) else min(p, q)
-
-
-def _maximum(p: Any, q: Any) -> Any:
-    return tir_max(p, q) if isinstance(p, PrimExpr) or isinstance(q, PrimExpr) else max(p, q)
+    return None if is_symbolic(x[0]) else _elementwise(_choose)(x, a)
 
 
 def _product(x: Contents, a: Attributes) -> Any:
@@ -161,11 +123,8 @@ def _product(x: Contents, a: Attributes) -> Any:
     axes = list(x[1].reshape(-1)) if len(x) > 1 else a.get("axes", ())
     if x[0].ndim != 1 or (not len(axes) and a.get("noop_with_empty_axes")):
         return None
-    total: Any = 1
-    for element in x[0]:
-        total = element * total
     result = np.empty((1,) if a.get("keepdims", 1) else (), dtype=object)
-    result[...] = total
+    result[...] = product(x[0])
     return result
 
 
@@ -189,13 +148,13 @@ FOLDERS: dict[str, Folder] = {
     "Cast": _cast,
     "Ceil": _identity,
     "Concat": _concat,
-    "Div": _elementwise(_divide),
-    "Equal": _elementwise(_equal),
+    "Div": _elementwise(divide),
+    "Equal": _elementwise(equal),
     "Floor": _identity,
     "Gather": _gather,
     "Identity": _identity,
-    "Max": _elementwise(_maximum),
-    "Min": _elementwise(_minimum),
+    "Max": _elementwise(maximum),
+    "Min": _elementwise(minimum),
     "Mod": _remainder,
     "Mul": _elementwise(lambda p, q: p * q),
     "Pow": _elementwise(_power),
@@ -215,10 +174,6 @@ WHOLE = frozenset(FOLDERS) - {"Div", "Mod"}
 """Operators that give whole numbers of floats that are whole numbers, the same as of integers."""
 
 
-def _symbolic(contents: Any) -> bool:
-    return any(isinstance(e, PrimExpr) for e in np.asarray(contents, dtype=object).reshape(-1))
-
-
 def fold_dims(
     op_type: str, contents: list[AnyArray | None], dtypes: Sequence[DataType], attributes: Attributes
 ) -> AnyArray | None:
@@ -230,7 +185,7 @@ def fold_dims(
         return None
     if op_type not in WHOLE and any(d.is_float for d in dtypes):
         return None
-    if not any(_symbolic(c) for c in contents):
+    if not any(is_symbolic(c) for c in contents):
         return None
     try:
         found: AnyArray | None = folder(list(contents), attributes)

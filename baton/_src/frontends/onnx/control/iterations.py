@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder import loop_states
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
@@ -180,32 +181,11 @@ def settled(
     node: OnnxNode, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]
 ) -> tuple[list[TensorInfo], list[TensorInfo]]:
     """Infos of the carried values that fit every iteration (dims that change are unknown), and of the scan outputs."""
-    for _ in range(2 + sum(max(i.ndim, 0) for i in infos)):
-        outputs = [v.info for v in node.graph.rehearse(infos, run)]
-        joined = [_join(node.graph, a, b) for a, b in zip(infos, outputs, strict=False)]
-        if joined == infos:
-            break
-        infos = joined
+    infos, outputs = loop_states.settled(node.graph, infos, run)
     scanned = outputs[len(infos) :]
     if any(i.ndim < 0 for i in scanned):
         node.fail("a loop of unknown length needs scan outputs of known rank", code="onnx-dynamic")
     return infos, scanned
-
-
-def _join(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> TensorInfo:
-    if _same_sizes(g, a, b):
-        return a
-    if a.ndim != b.ndim or a.shape is None or b.shape is None:
-        return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
-    same = [g.prover.equal(x, y) is True for x, y in zip(a.shape, b.shape, strict=True)]
-    return TensorInfo(tuple(x if s or isinstance(x, AnyDim) else AnyDim() for x, s in zip(a.shape, same)), a.dtype)
-
-
-def _same_sizes(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> bool:
-    """Whether sizes are known and certainly the same, however they are written: (n + 160) - 160 is n."""
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return False
-    return a.shape == b.shape or all(g.prover.equal(x, y) is True for x, y in zip(a.shape, b.shape, strict=True))
 
 
 def is_steady(node: OnnxNode, carried: Sequence[Value], run_body: Body) -> bool:
@@ -218,7 +198,7 @@ def is_steady(node: OnnxNode, carried: Sequence[Value], run_body: Body) -> bool:
         after = g.rehearse([TensorInfo((), INT64), *infos], lambda state: run_body(state[0], state[1:])[1:])
     except DiagnosticError:
         return False
-    same = all(_same_sizes(g, v.info, i) for v, i in zip(after, infos, strict=False))
+    same = all(loop_states.same_sizes(g, v.info, i) for v, i in zip(after, infos, strict=False))
     return same and g.named_sizes == named and all(v.shape is not None for v in after)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.tiling import tiled
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.padding import pad
@@ -136,17 +137,9 @@ def tile(node: OnnxNode) -> Value:
     repeats = node.sizes(1, "repeats", x.rank if x.rank >= 0 else None)
     if x.shape is not None and len(repeats) != x.rank:
         node.fail(f"it has {len(repeats)} repeats for {x.rank} axes", help="1 stands for an axis as it is")
-    if all(isinstance(r, int) for r in repeats):
-        return g.call("tile", x, repeats=tuple(repeats))
-    if x.shape is None:
+    if x.shape is None and not all(isinstance(r, int) for r in repeats):
         node.fail("the shape must be known", code="onnx-dynamic")
-    apart: list[Dim] = []
-    wide: list[Dim] = []
-    for size, count in zip(x.shape, repeats, strict=True):
-        apart += [1, size]
-        wide += [count, size]
-    whole = [size * count for size, count in zip(x.shape, repeats, strict=True)]
-    return g.reshape(g.broadcast_to(g.reshape(x, apart), wide), whole)
+    return tiled(g, x, repeats)
 
 
 def slice_(node: OnnxNode) -> Value:
