@@ -9,8 +9,9 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("frontends.onnx.relay_graph", "from_onnx"),
+        **names("frontends.tflite.relay_graph", "from_tflite"),
         **names("frontends.torch.relay_graph", "from_pytorch"),
-        **submodules("baton.relay.frontend", "common onnx pytorch"),
+        **submodules("baton.relay.frontend", "common onnx pytorch tflite"),
     },
     before=wire,
 )

@@ -28,6 +28,7 @@ _TEXTS = "baton._src.driver.compile.read_text"
 _RELAY = "baton._src.lower.relay_to_relax.module"
 _TORCH = "baton._src.frontends.torch.relax_graph"
 _ARCHIVE = "baton._src.frontends.torch.programs.archive"
+_TFLITE = "baton._src.frontends.tflite.relax_graph"
 """Imported only by the models that need it."""
 _ONNX_FILES = (".onnx", ".onnxtxt", ".onnxtext", ".onnxjson", ".textproto", ".txtpb", ".pbtxt", ".prototxt")
 """Extensions of ONNX files: binary, and text as `onnx.save` writes it."""
@@ -85,6 +86,13 @@ def _from_torch(exported: Any, shapes: Mapping[str, Any] | None, params: dict[st
     return import_module(_TORCH).from_exported_program(exported), params
 
 
+def _from_tflite(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
+    if params:
+        help = "the weights of such a model are constants; give its inputs when it runs"
+        raise fail("tflite-input", "a TensorFlow Lite model has no parameters to bind", help=help)
+    return import_module(_TFLITE).from_tflite(path, shapes), {}
+
+
 def _array(value: Any) -> AnyArray:
     if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":  # strings
         return np.array([as_string(t) for t in value.reshape(-1).tolist()], dtype=object).reshape(value.shape)
@@ -109,6 +117,8 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
             f"{path} is a pickle, and reading one runs what its author wrote",
             help="export the model: torch.export.save(torch.export.export(module, inputs), 'model.pt2')",
         )
+    if suffix == ".tflite":
+        return _from_tflite(path, shapes, params)
     if suffix in (".relay", ".rly"):
         return read_program(import_module(_TEXTS).read_relay(path), shapes, params)
     if suffix == ".py":
@@ -120,7 +130,7 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
         "model-kind",
         f"cannot tell what {path} is",
         help="model files end in .onnx (text: .textproto, .onnxjson, .onnxtxt), .pt2 (PyTorch), "
-        ".relay or .rly (Relay text), or .py (TVMScript)",
+        ".tflite, .relay or .rly (Relay text), or .py (TVMScript)",
     )
 
 

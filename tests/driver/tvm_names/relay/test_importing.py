@@ -116,7 +116,7 @@ def test_shapes_slices_and_scalars() -> None:
     ("name", "way"),
     [
         ("from_keras", "tf2onnx"),
-        ("tflite", "tf2onnx"),
+        ("keras", "tf2onnx"),
         ("mxnet", "mxnet.onnx.export_model"),
         ("from_coreml", "onnxmltools"),
         ("from_paddle", "paddle2onnx"),

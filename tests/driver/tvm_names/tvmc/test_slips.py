@@ -48,10 +48,10 @@ def test_shapes_as_texts() -> None:
 
 
 def test_formats() -> None:
-    assert get_frontend_names() == ["onnx", "pytorch", "relay"]
+    assert get_frontend_names() == ["onnx", "pytorch", "tflite", "relay"]
     assert guess_frontend("model.pth").name() == "pytorch"
     assert get_frontend_by_name("relay").suffixes()[0] == "relay"
-    for name in ("model.tflite", "model.h5", "model.pb"):
+    for name in ("model.h5", "model.pb", "model.pdmodel"):
         with pytest.raises(tvmc.TVMCException, match="does not read models of the format"):
             guess_frontend(name)
     with pytest.raises(tvmc.TVMCException, match="Please specify --model-format"):

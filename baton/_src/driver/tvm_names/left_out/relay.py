@@ -32,10 +32,10 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     "conv3d has no Winograd kernels here: call conv3d": {
         "relay.nn": "contrib_conv3d_winograd_weight_transform contrib_conv3d_winograd_without_weight_transform",
     },
-    f"{IMPORTER}; tf2onnx writes ONNX models of TensorFlow's, Keras's and TFLite's": {
+    f"{IMPORTER}; tf2onnx writes ONNX models of TensorFlow's and Keras's": {
         "relay.frontend": (
-            "tensorflow tensorflow2 tensorflow_parser tensorflow_ops tensorflow2_ops keras tflite tflite_flexbuffer "
-            "from_tensorflow from_keras from_tflite"
+            "tensorflow tensorflow2 tensorflow_parser tensorflow_ops tensorflow2_ops keras tflite_flexbuffer "
+            "from_tensorflow from_keras"
         ),
     },
     f"{IMPORTER}; mxnet.onnx.export_model writes ONNX models of MXNet's": {

@@ -24,7 +24,7 @@ Shapes = Mapping[str, Sequence[Any]]
 Loaded = tuple[IRModule, dict[str, Any]]
 
 _ELSEWHERE = "save the model as ONNX; tf2onnx, paddle2onnx and likes write it"
-_REFUSED = {"keras": ("h5", "keras"), "pb": ("pb",), "tflite": ("tflite",), "paddle": ("pdmodel",)}
+_REFUSED = {"keras": ("h5", "keras"), "pb": ("pb",), "paddle": ("pdmodel",)}
 """Formats that TVM reads and baton does not, and how their files end."""
 
 
@@ -81,6 +81,18 @@ class PyTorchFrontend(Frontend):
         script = _torchscript(Path(path))
         traced: Loaded = graphs.from_pytorch(script, [(n, tuple(s)) for n, s in shape_dict.items()], **kwargs)
         return traced
+
+
+class TFLiteFrontend(Frontend):
+    """TensorFlow Lite models."""
+
+    names = ("tflite", "tflite")
+
+    def load(self, path: str | Path, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
+        """`relay.frontend.from_tflite` of the file."""
+        from_tflite = import_module("baton._src.frontends.tflite.relay_graph").from_tflite
+        loaded: Loaded = from_tflite(path, shape_dict, **kwargs)
+        return loaded
 
 
 class RelayFrontend(Frontend):
@@ -143,7 +155,7 @@ def _narrowed(param: Any, shape: Sequence[Any]) -> TensorType:
     return TensorType(dims, declared.dtype)
 
 
-ALL_FRONTENDS: list[type[Frontend]] = [OnnxFrontend, PyTorchFrontend, RelayFrontend]
+ALL_FRONTENDS: list[type[Frontend]] = [OnnxFrontend, PyTorchFrontend, TFLiteFrontend, RelayFrontend]
 
 
 def get_frontend_names() -> list[str]:
