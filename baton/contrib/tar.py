@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.contrib.tar_files", "normalize_file_list_by_unpacking_tars tar untar"),
+        **names("support.tar_files", "normalize_file_list_by_unpacking_tars tar untar"),
     },
 )

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from baton._src.codegen.kernels import Scheduler
 from baton._src.codegen.llvm import module as compiler
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
-from baton._src.codegen.llvm.module import CompileOptions, Scheduler, compile_kernels, compile_module
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, compile_module
 from baton._src.codegen.llvm.workers import Work, shared
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func

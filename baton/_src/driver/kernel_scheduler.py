@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.codegen.llvm.module import Scheduler
+from baton._src.codegen.kernels import Scheduler
 from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.records import answers, record_text
 from baton._src.ir.target import Target

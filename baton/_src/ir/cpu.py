@@ -94,6 +94,8 @@ _NEON = frozenset({"neon", "fp-armv8"})
 _ARM_V8_2 = _NEON | {"crc", "lse", "rdm", "fullfp16", "dotprod"}
 _ARM_V8_6 = _ARM_V8_2 | {"rcpc", "bf16", "i8mm"}
 
+PLAIN = Cpu("", vector_bits=0, vector_registers=8, l1_bytes=16 << 10, l2_bytes=64 << 10, l3_bytes=0)
+"""What C code is made for: one core, of which nothing is known. Loops that may be vectorised stay loops."""
 SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)

@@ -5,8 +5,8 @@
     Target({"kind": "llvm", "mcpu": "znver4"})
     with Target("llvm"): Target.current()
 
-Unlike TVM's, a plain "llvm" means this machine rather than a generic one. Only `llvm` can be compiled for; other kinds
-can be named, so that scripts that mention them still load.
+Unlike TVM's, a plain "llvm" means this machine rather than a generic one. "c" is C code for any CPU. Other kinds can be
+named, so that scripts that mention them still load, but not compiled for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import field
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
-from baton._src.ir.cpu import NAMED, Cpu, host_cpu, least_cpu, with_features
+from baton._src.ir.cpu import NAMED, PLAIN, Cpu, host_cpu, least_cpu, with_features
 from baton._src.ir.target_description import TARGET_KINDS, Description, TargetKind, read_target
 from baton._src.ir.target_tags import tag_names
 from baton._src.support.dataclass import dataclass
@@ -63,7 +63,7 @@ class Target:
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "host_target", found)
-        object.__setattr__(self, "cpu", _describe(dict(attributes)))
+        object.__setattr__(self, "cpu", PLAIN if kind.name == "c" else _describe(dict(attributes)))
 
     host: ClassVar[Any] = _Host()
     """`Target.host()` is this machine; `target.host` the host that was given, or None."""

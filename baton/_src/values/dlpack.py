@@ -19,10 +19,10 @@ _EXTENDED = {
     (13, 8): "float8_e5m2fnuz", (14, 8): "float8_e8m0fnu",
 }  # fmt: skip
 """Element types by DLPack's number of their kind, and their bits."""
-_CODES = {DataType(name).numpy: code for (code, _), name in _EXTENDED.items()}
+CODES = {DataType(name).numpy: code for (code, _), name in _EXTENDED.items()}
 
 
-class _Tensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
     """`DLTensor`, with which a capsule called `dltensor` begins."""
 
     _fields_ = (
@@ -54,12 +54,12 @@ def capsule_of(array: AnyArray, **options: Any) -> Any:
 
     Raises what NumPy raises if DLPack has no such elements, or the array cannot be written to.
     """
-    code = _CODES.get(array.dtype)
+    code = CODES.get(array.dtype)
     if code is None:
         return array.__dlpack__(**options)
-    options.pop("max_version", None)  # what `_Tensor` describes is what consumers of any version read
+    options.pop("max_version", None)  # what `DLTensor` describes is what consumers of any version read
     capsule = array.view(f"u{array.dtype.itemsize}").__dlpack__(**options)
-    _Tensor.from_address(_address(capsule)).code = code
+    DLTensor.from_address(_address(capsule)).code = code
     return capsule
 
 
@@ -68,7 +68,7 @@ def _extended(tensor: Any) -> AnyArray | None:
     if int(tensor.__dlpack_device__()[0]) != _CPU:
         return None
     capsule = tensor.__dlpack__()
-    described = _Tensor.from_address(_address(capsule))
+    described = DLTensor.from_address(_address(capsule))
     name = _EXTENDED.get((described.code, described.bits))
     if name is None or described.lanes != 1:
         return None

@@ -18,10 +18,10 @@ from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
 from baton._src.codegen.llvm.functions.writer import Handler
 from baton._src.codegen.llvm.fused_products import fused_operands, fused_product
-from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type
 from baton._src.codegen.llvm.vectors import ramp, shuffle, splat
+from baton._src.codegen.operands import is_harmless, operands
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order

@@ -20,6 +20,7 @@ from functools import lru_cache
 
 import llvmlite
 
+from baton._src.codegen.kernels import Scheduler, callees_first
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache, checked_by_environment
 from baton._src.codegen.llvm.imported import imported, module_text, with_imported
 from baton._src.codegen.llvm.jit import Machine, assembly, compile_text, target_machine, target_text
@@ -32,8 +33,6 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.lowering.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.dataclass import dataclass
-from baton._src.support.diagnostics import fail
-from baton._src.support.graphs import circles, components
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir
 from baton._src.tir.kernel_digest import kernel_digest
@@ -63,20 +62,6 @@ class CompileOptions:
     level: int | None = None
     workers: int = 0
     cache: CacheOptions = field(default_factory=CacheOptions.from_environment)
-
-
-@dataclass(frozen=True)
-class Scheduler:
-    """`run(kernel)` returns the scheduled kernel and the name of the rule that made it.
-
-    `version` identifies everything that determines the result besides the kernel and the target: the rules' source,
-    settings. `choices` returns the tuned choices for one kernel, given its symbol and its unscheduled form; they are
-    part of its key.
-    """
-
-    run: Callable[[PrimFunc], tuple[PrimFunc, str]]
-    version: str
-    choices: Callable[[str, PrimFunc], str] = lambda symbol, function: ""
 
 
 @dataclass(frozen=True)
@@ -263,11 +248,6 @@ def _has_given_loops(rule: str) -> bool:
     return rule.startswith(UNSCHEDULED)
 
 
-def calls_of(func: PrimFunc) -> list[str]:
-    """The kernels a function calls."""
-    return _needs_of(func)[0]
-
-
 def _needs_of(func: PrimFunc) -> tuple[list[str], list[object], bool]:
     """The kernels a function calls, what it annotates as LLVM IR to import, and whether it calls packed functions."""
     calls: list[str] = []
@@ -293,10 +273,3 @@ def _required(target: Target, machine: Machine) -> tuple[str, ...]:
     changes = machine.features.split(",") if machine.features else []
     left = changed(frozenset(), changes)
     return tuple(sorted({f[1:] for f in changes if f.startswith("+") and f != "+64bit" and f[1:] in left}))
-
-
-def callees_first(calls: Mapping[str, list[str]]) -> list[str]:
-    """Symbols such that every function comes after those it calls. Error `codegen-recursion` where none can."""
-    if found := circles(calls):
-        raise fail("codegen-recursion", f"kernels call each other, or themselves: {', '.join(found[0])}")
-    return [symbol for (symbol,) in components(calls) if symbol in calls]

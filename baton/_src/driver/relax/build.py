@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from baton._src.codegen.c.module import c_source
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, sources
 from baton._src.driver.added_passes import with_program_passes
 from baton._src.driver.external_code import with_external_code
@@ -16,7 +17,7 @@ from baton._src.driver.relax.optimize import optimize
 from baton._src.driver.relax.params import bind_params
 from baton._src.driver.relax.signatures import signature_facts
 from baton._src.driver.stages import Stages
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import built_target
 from baton._src.driver.tuning_records.records import with_tunings
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -63,7 +64,7 @@ def relax_build(
     if exec_mode not in EXEC_MODES:
         raise fail("api", f"unknown exec_mode {exec_mode!r}", help=f"one of {', '.join(EXEC_MODES)}")
     module = _with_an_entry(as_module(mod))
-    found = chosen_target(target)
+    found = built_target(target)
     noted = stages or Stages()
     with _told_of_programs(module), rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
@@ -71,7 +72,8 @@ def relax_build(
         if params:
             module = bind_params(module, "main", params)
         module = with_program_passes(optimize(module, found, pipeline, noted.note))
-        lowered = native_control_flow(module, Analyzer()) if exec_mode == "compiled" else module
+        in_c = str(found.kind) == "c"
+        lowered = module if in_c or exec_mode != "compiled" else native_control_flow(module, Analyzer())
         chosen = options or CompileOptions()
         program = lower_module(lowered, exec_mode == "compiled", spoils=chosen.checked)
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
@@ -156,7 +158,12 @@ def emit_program(
     """
     functions = with_own_intrinsics({v.name_hint: f for v, f in program.kernels.items()}) | program.entries
     code, made = b"", texts
-    if functions:
+    if functions and str(target.kind) == "c":
+        source = c_source(functions, target, scheduler(target), program.entries, exported=functions)
+        parts["c_code"] = source.text
+        parts["facts"] = {**parts.get("facts", {}), "schedules": source.rules}
+        stages.rules.update(source.rules)
+    elif functions:
         beside = {name: lambda text=text: text().encode() for name, text in texts.items()}
         found = compile_kernels(functions, target, options, scheduler(target), program.entries, beside)
         code, made = found.code, {name: text.decode for name, text in found.beside.items()}

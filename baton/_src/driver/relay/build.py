@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 from baton._src.driver.relay.build_options import check_kinds
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.relay.graph_fragment import as_graph
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import built_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.relay.nodes import Function
-from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.graph_executor import GraphRuntime
 from baton._src.runtime.graph.graph_json import graph_json
@@ -94,9 +93,9 @@ class GraphExecutorFactory(ModuleFace):
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
         """Write everything to one file; `runtime.load_module` reads it. Further arguments are those of
-        `export.export_library`."""
+        `Executable.export_library`."""
         facts = {**self.executable.facts, "mod_name": self.mod_name, "kind": "graph"}
-        export.export_library(replace(self.executable, facts=facts).save, file_name, *args, **kwargs)
+        replace(self.executable, facts=facts).export_library(file_name, *args, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         """``graph, lib, params = relay.build(...)``"""
@@ -124,7 +123,7 @@ def build(
     wire()
     check_kinds(executor, runtime)
     module = as_relay_module(ir_mod)
-    found = chosen_target(target, target_host)
+    found = built_target(target, target_host)
     executable, bound = build_executable(module, found, params, restrict=as_graph)
     return GraphExecutorFactory(executable, bound, mod_name, module, target, executor)
 

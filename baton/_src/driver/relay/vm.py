@@ -11,7 +11,7 @@ import numpy as np
 
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import built_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -150,7 +150,7 @@ def compile(
     `target_host` is as `relay.build` has it.
     """
     wire()
-    executable, bound = build_executable(as_relay_module(mod), chosen_target(target, target_host), params)
+    executable, bound = build_executable(as_relay_module(mod), built_target(target, target_host), params)
     return Executable(executable, bound)
 
 
@@ -180,7 +180,7 @@ class VMCompiler:
         meanwhile; `target_host` is as `relay.build` has it."""
         wire()
         module, known = bind_known(as_relay_module(mod), {**self._params, **(params or {})})
-        with chosen_target(target, target_host):
+        with built_target(target, target_host):
             return optimized(module), known
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:

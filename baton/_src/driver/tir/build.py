@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton._src.codegen.c.module import c_source
 from baton._src.codegen.llvm.module import compile_kernels, sources
 from baton._src.driver.added_passes import with_added_passes
+from baton._src.driver.c_module import CSourceModule
 from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_module import KernelModule, kernel_module
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import built_target
 from baton._src.driver.tir.kernel_entries import (
     inline_returning,
     with_compact_params,
@@ -54,7 +56,7 @@ def build(
     runtime: Any = None,
     name: str = "default_function",
     binds: Any = None,
-) -> KernelModule | Executable:
+) -> KernelModule | CSourceModule | Executable:
     """Compile a PrimFunc, a module of them (or ``{target: module}``), or `te` tensors (inputs and outputs, in the order
     they are passed). The kernel of tensors is called `name`, as is a PrimFunc without a `global_symbol`.
 
@@ -70,7 +72,7 @@ def build(
         if len(inputs) != 1:
             raise fail("api", f"kernels are built for one target, got {len(inputs)}", help="build each by itself")
         ((target, inputs),) = inputs.items()
-    found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target, target_host)
+    found = built_target(args if target is None and isinstance(args, (str, Target)) else target, target_host)
     if _is_relax(inputs):
         return relax_build(inputs, found)
     given = _functions(inputs, _unbound(args, binds), name)
@@ -84,6 +86,8 @@ def build(
     functions = inline_returning({n: with_safe_selects(f) for n, f in functions.items()})
     inner = _called(functions)
     results = _make_entries(functions, inner)
+    if str(found.kind) == "c":
+        return _in_c(functions, found, inner, results, symbols)
     code = compile_kernels(functions, found, None, scheduler(found)).code if functions else b""
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
 
@@ -92,6 +96,20 @@ def build(
 
     signatures = {n: kernel_signature(n, f) for n, f in shown.items()}
     return kernel_module(code, signatures, results, listing, symbols)
+
+
+def _in_c(
+    functions: dict[str, PrimFunc],
+    target: Target,
+    inner: set[str],
+    results: dict[str, DataType],
+    symbols: dict[str, str],
+) -> CSourceModule:
+    """Kernels as C; those that can be called from outside are called as their `global_symbol` says."""
+    packed = {n: results.get(n) for n, f in functions.items() if takes_tensors(f) and n not in inner}
+    called = {name: symbol for symbol, name in symbols.items()}
+    source = c_source(functions, target, scheduler(target), packed=packed, called=called)
+    return CSourceModule(source.text, tuple(called.get(name, name) for name in packed))
 
 
 def _require_sound(functions: dict[str, PrimFunc]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.codegen.llvm.module import callees_first, calls_of
+from baton._src.codegen.kernels import callees_first, calls_of
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.lowering.views import strides_of

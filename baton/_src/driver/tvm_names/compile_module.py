@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.driver.c_module import CSourceModule
 from baton._src.driver.kernel_module import KernelModule
 from baton._src.driver.relax.build import as_module, relax_build
 from baton._src.driver.tir.build import build
@@ -22,7 +23,7 @@ from baton._src.transform.passes import Pass, Sequential
 
 def compile_module(
     mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Pass | str | None = "default"
-) -> Executable | KernelModule:
+) -> Executable | KernelModule | CSourceModule:
     """What `relax.build` makes of a Relax function or a module that has some, and `tvm.build` of kernels alone.
 
     `relax_pipeline` is a name or a pass, as in `relax.build`. `tir_pipeline` is a pass over the module's kernels, or

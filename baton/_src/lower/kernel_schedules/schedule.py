@@ -1,7 +1,8 @@
 """`schedule(func, target)`: the first rule that accepts a kernel decides how it is computed.
 
 A rule is a module with `apply(func, target) -> PrimFunc | Declined`. Rules are ordered from special to general; `rows`
-accepts every kernel it can read, and a body that no rule can read stays unchanged.
+accepts every kernel it can read, and a body that no rule can read stays unchanged. For a target without vectors it is
+the only one: tiles are sized by registers and caches, of which C code knows nothing, and take code and memory.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def decide(func: PrimFunc, target: Target) -> Decision:
         return Decision(with_compact_memory(func), f"{UNSCHEDULED}: already scheduled", ())
     func = with_index_dtype(func, INT64)  # rules combine their own loops with existing ones
     declined: list[tuple[str, str]] = []
-    for rule in RULES[-1:] if _is_empty(func) else RULES:
+    for rule in RULES[-1:] if _is_empty(func) or not target.vector_bits else RULES:
         if isinstance(rule, Choice):
             best, others = rule.choose(func, target)
             declined += others

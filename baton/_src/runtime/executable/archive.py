@@ -48,14 +48,16 @@ class Archive:
     tensors: Mapping[str, AnyArray] = field(default_factory=dict)
 
 
-def write_archive(archive: Archive, path: str | Path, durable: bool = True) -> None:
-    """Write the file as a whole (`support.whole_file`); unless `durable`, a power failure may lose it."""
+def write_archive(archive: Archive, path: str | Path, durable: bool = True, start: bytes = b"") -> None:
+    """Write the file as a whole (`support.whole_file`); unless `durable`, a power failure may lose it. `start` is what
+    it begins with, such as a shared library: archives are read from their end."""
     target = Path(path)
     if not target.parent.is_dir():
         raise fail("file-missing", f"cannot write {target}: there is no folder {target.parent}")
     if target.is_dir():
         raise fail("file-missing", f"cannot write {target}: it is a folder", help="name a file in it")
     with whole_file(target, durable) as stream:
+        stream.write(start)
         _write(archive, stream)
 
 

@@ -13,12 +13,20 @@ from typing import Any, ClassVar
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.archive import Archive, read_archive, write_archive
 from baton._src.runtime.executable.bytecode import Instruction, decode, encode
+from baton._src.runtime.executable.c_files import (
+    SUFFIXES,
+    as_written,
+    export_c,
+    is_shared_library,
+    not_compiled,
+)
 from baton._src.runtime.executable.constants import constants_from_data, constants_to_data
 from baton._src.runtime.executable.function_entry import FunctionEntry, entry_from_data, entry_to_data
 from baton._src.runtime.executable.kernel_library import KernelLibrary
 from baton._src.runtime.executable.text import bytecode_python, bytecode_text, statistics
 from baton._src.runtime.executable.verify import verify_executable
 from baton._src.runtime.module_face import ModuleFace
+from baton._src.runtime.native.c_library import CLibrary
 from baton._src.runtime.native.kernel_function import KernelSignature, signature_from_data, signature_to_data
 from baton._src.runtime.native.library import NativeLibrary, load
 from baton._src.runtime.native.native_plan import NativePlan, plan_from_data, plan_to_data
@@ -54,6 +62,10 @@ class Executable(ModuleFace):
     """Packed functions attached when it was built or loaded (not saved), such as run-time compilation of operators."""
     loader: Callable[[Executable, bool], Any] | None = field(default=None, repr=False, compare=False)
     """Makes a machine of it, one that may profile or not; set with what is attached."""
+    c_code: str = field(default="", repr=False)
+    """The kernels as C, if it was built for the target "c": they are compiled when it is exported."""
+    c_library: Callable[[], NativeLibrary] | None = field(default=None, repr=False, compare=False)
+    """Opens the library that was made of C code."""
     listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
     code only."""
@@ -95,6 +107,10 @@ class Executable(ModuleFace):
     @cached_property
     def library(self) -> NativeLibrary | None:
         """The native code, linked on first use; None if there is none."""
+        if self.c_library is not None:
+            return self.c_library()
+        if self.c_code:
+            raise not_compiled("the program")
         if not self.object_code:
             return None
         return load(self.object_code)
@@ -123,9 +139,11 @@ class Executable(ModuleFace):
         return (KernelLibrary(self.public_kernels, lambda: self.library),) if self.public_kernels else ()
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as LLVM IR, or with "asm" as assembly. Raises `DiagnosticError` (`api`) for other formats and for
-        loaded executables, which have no IR.
+        """The kernels as LLVM IR, or with "asm" as assembly; as C if they were built for it. Raises `DiagnosticError`
+        (`api`) for other formats and for loaded executables, which have no IR.
         """
+        if self.c_code:
+            return as_written(self.c_code, fmt)
         if self.listing is None:
             help = "ask what tvm.build, relay.build or relax.build gave"
             raise fail("api", "this library was loaded from a file, which has no source", help=help)
@@ -157,7 +175,16 @@ class Executable(ModuleFace):
     # ------------------------------------------------------------------------------------------- files
 
     def save(self, path: str | Path, durable: bool = True) -> None:
-        """Write the executable to `path`, atomically. `durable`: wait until it is on disk."""
+        """Write the executable to `path`, atomically; or the C code, if it was built for that and the name says so.
+        `durable`: wait until it is on disk."""
+        if not self.c_code:
+            self._write(path, durable=durable)
+        elif Path(path).suffix.lstrip(".") in SUFFIXES:
+            Path(path).write_text(self.c_code, encoding="utf-8")
+        else:
+            raise not_compiled("the program")
+
+    def _write(self, path: str | Path, start: bytes = b"", durable: bool = True) -> None:
         words, _ = encode(self.instructions)
         constants, tensors = constants_to_data(self.constants)
         manifest = {
@@ -169,10 +196,14 @@ class Executable(ModuleFace):
             "facts": self.facts,
         }
         members = {"ir.txt": self.ir_text.encode(), "code.o": self.object_code, "bytecode.bin": _to_bytes(words)}
-        write_archive(Archive(manifest, members, tensors), path, durable)
+        write_archive(Archive(manifest, members, tensors), path, durable, start)
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
-        """Write the executable to one file (TVM's spelling; further arguments are those of `export.export_library`)."""
+        """Write the executable to one file (TVM's spelling; further arguments are those of `export.export_library`, or
+        of `export_c` if it was built for the target "c")."""
+        if self.c_code:
+            export_c([self.c_code], file_name, *args, **{**kwargs, "program": self._write})
+            return
         export.export_library(self.save, file_name, *args, **kwargs)
 
     def jit(self, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> Executable:
@@ -186,6 +217,7 @@ def load_executable(path: str | Path, verify: bool = False) -> Executable:
     Errors: `file-missing`, `executable-corrupt`, `executable-version`; when it is run, `object-target`.
     """
     archive = read_archive(path, verify)
+    is_c = is_shared_library(Path(path))
     manifest = archive.manifest
     try:
         found = Executable(
@@ -198,6 +230,7 @@ def load_executable(path: str | Path, verify: bool = False) -> Executable:
             object_code=archive.members["code.o"],
             ir_text=archive.members["ir.txt"].decode(),
             facts=dict(manifest["facts"]),
+            c_library=partial(CLibrary, Path(path)) if is_c else None,
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise fail(

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from baton._src.driver.tvm_names.contrib.system_compiler import run_compiler
 from baton._src.support.diagnostics import fail
+from baton._src.support.system_compiler import run_compiler
 
 VERSIONS = range(22, 14, -1)
 """Of clang: newest first, and those that write pointers as `ptr`."""

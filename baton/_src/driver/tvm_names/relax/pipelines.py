@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import built_target
 from baton._src.driver.tvm_names.tuning.meta_schedule.passes import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import get_pipeline
@@ -33,7 +33,7 @@ def static_shape_tuning_pipeline(
 
     `cpu_weight_prepack` is accepted: baton's compilation lays constant weights out for the kernels that read them.
     """
-    found = chosen_target(target)
+    found = built_target(target)
     steps = Sequential(
         [
             DecomposeOpsForInference(),

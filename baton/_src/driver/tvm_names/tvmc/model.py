@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from baton._src.driver.relay.build import GraphExecutorFactory
-from baton._src.driver.tvm_names.contrib.tar_files import untar
 from baton._src.driver.tvm_names.contrib.temporary import TempDirectory
 from baton._src.driver.tvm_names.node_json import load_json, save_json
 from baton._src.driver.tvm_names.tvmc.errors import raising_tvmc, refuse
 from baton._src.ir.module import IRModule
 from baton._src.runtime.param_dict import load_param_dict, save_param_dict
+from baton._src.support.tar_files import untar
 
 _MODULE, _PARAMS, _RECORDS, _PACKAGE = "model.json", "model.params", "tuning_records", "model_package.tar"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from baton._src.driver.artifacts import load_module
 from baton._src.driver.relay.build import GraphExecutorFactory
-from baton._src.driver.tvm_names.contrib.tar_files import untar
 from baton._src.driver.tvm_names.contrib.temporary import TempDirectory
 from baton._src.driver.tvm_names.tvmc.errors import raising_tvmc, refuse
+from baton._src.support.tar_files import untar
 
 _LIBRARIES = ("mod.so", "mod.tar")
 _MADE_BY = "tvmc compile makes packages for this machine"

@@ -45,6 +45,8 @@ def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
             return _chosen(node, bool(node.condition.value))
         if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
             return fold(node)
+        if not target.vector_bits:
+            return node.with_fields(kind=st.ForKind.SERIAL)
         try:
             return _vectorize(node, target)
         except CannotVectorize:

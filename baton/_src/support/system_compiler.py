@@ -1,7 +1,8 @@
 """The system's C++ compiler, for the sources and objects of scripts (`tvm.contrib.cc`).
 
-baton itself never calls it: `export_library` writes one file that `load_module` reads and links, so what scripts hand
-over as `fcompile` has nothing to link there. A library of a script's own sources is for `ctypes` and `call_extern`.
+What is built for "llvm" never needs it: `export_library` writes one file that `load_module` reads and links, so what
+scripts hand over as `fcompile` has nothing to link there. It makes libraries of what is built for "c", and of the
+sources of scripts, for `ctypes` and `call_extern`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ Compile = Callable[..., None]
 def get_cc() -> str | None:
     """The compiler's path: `$CXX`, else `g++`, `clang++`, `gcc` or `clang`; None if there is none."""
     candidates = (os.environ.get("CXX"), "g++", "clang++", "gcc", "clang")
+    return next((found for name in candidates if name and (found := shutil.which(name))), None)
+
+
+def get_c_compiler() -> str | None:
+    """The path of a compiler of C: `$CC`, else `cc`, `gcc` or `clang`; None if there is none."""
+    candidates = (os.environ.get("CC"), "cc", "gcc", "clang")
     return next((found for name in candidates if name and (found := shutil.which(name))), None)
 
 
