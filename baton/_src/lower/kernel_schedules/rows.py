@@ -183,6 +183,7 @@ def _in_pieces(axis: Axis, store: st.BufferStore, target: Target) -> st.Stmt:
     pieces = cut_in_pieces(axis, store, target.lanes(store.buffer.dtype.bits))
     if len(pieces) > 1:
         return sequence(*(emit(*piece) for piece in pieces))
+    ((axis, store),) = pieces
 
     def cut(store: st.BufferStore) -> st.Stmt:
         return in_open_pieces(axis, store, emit) or emit(axis, store)

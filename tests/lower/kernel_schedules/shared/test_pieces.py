@@ -96,3 +96,16 @@ def test_places_that_last(name: str, target: Target) -> None:
     data, out = random_array((6, WIDE), "float32", 1), np.zeros((6, extent), "float32")
     assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
     np.testing.assert_array_equal(out, data[:, first] * data[:, second])
+
+
+def test_limits_that_nothing_meets() -> None:
+    """Guards an axis of one piece (an image enlarged by a whole factor, with places kept within it): limits that no
+    place meets are gone, so that neighbours are loaded as a run and repeated.
+    """
+    a = placeholder((6, WIDE), "float32", "a")
+    func = create_prim_func([a, compute((6, 2 * WIDE), lambda r, i: a[r, within(i // 2)], "p")])
+    decision = decide(func, HOST)
+    assert not any(isinstance(node, (tir.Min, tir.Max)) for node in post_order(decision.func.body))
+    data, out = random_array((6, WIDE), "float32", 1), np.zeros((6, 2 * WIDE), "float32")
+    assert call(build(decision.func, HOST, checked=True), decision.func, data, out) is None
+    np.testing.assert_array_equal(out, np.repeat(data, 2, 1))

@@ -20,7 +20,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
-from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count, in_place
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.few_points import cost, few_points, most_points, seen_points
@@ -64,9 +64,9 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     smaller, matrix = found
 
     few = most_points(matrix, target)
+    whole = None if few else _of_points_in_place(matrix, target)
 
     def make() -> PrimFunc:
-        whole = None if few else _of_points_in_place(matrix, target)
         body = _emit(matrix, few, target) if whole is None else product_loops(whole, smaller, target)
         if isinstance(body, Declined):
             body = _emit(matrix, few, target)
@@ -77,6 +77,8 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     terms, channels, points = (count((a,)) for a in (matrix.k, matrix.rows, matrix.columns))
     stage = matrix.origin.stage
+    if whole is not None:
+        return Plan(in_place(count(matrix.batch), terms, channels, points, shape.lanes), make)
     line = stage.spatial[-1].size or points
     return Plan(by_panels(count(matrix.batch), terms, channels, points, line, _is_stepping(stage), shape), make)
 

@@ -61,6 +61,11 @@ def by_panels(
     return batches * terms * vectors * (EVERY_STEP * channels + packing)
 
 
+def in_place(batches: int, terms: int, channels: int, points: int, lanes: int) -> float:
+    """`conv2d` where each point sees its own pixel: the product of two matrices as they lie."""
+    return EVERY_STEP * batches * terms * channels * points / lanes
+
+
 def by_dots(batches: int, terms: int, channels: int, points: int, each: float) -> float:
     """`few_points`: a dot product, which takes `each`, for every result."""
     return batches * points * (EVERY_STEP * channels * each + SEEN * terms)

@@ -32,11 +32,11 @@ MOST_PIECES = 16
 """Pieces up to which the axis is cut: each is a loop of its own."""
 
 
-def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[Axis, st.Stmt]]:
+def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[Axis, st.BufferStore]]:
     """The store over each piece of the axis, whose pieces have at least `least` elements on average; the whole axis if
     nothing changes course, or too often.
     """
-    whole: list[tuple[Axis, st.Stmt]] = [(axis, store)]
+    whole = [(axis, store)]
     size = axis.size or 0
     uneven = _uneven(store.value, axis.var) if 0 < size <= MOST else []
     if not uneven:
@@ -150,7 +150,7 @@ def _course(column: Any) -> _Course | None:
 
 def _piece(
     axis: Axis, store: st.BufferStore, columns: dict[PrimExpr, Any], begin: int, end: int
-) -> tuple[Axis, st.Stmt] | None:
+) -> tuple[Axis, st.BufferStore] | None:
     """The store for [begin, end), over an axis that starts at 0, if each column has one course there."""
     own = index_var(axis.var.name)
     known: dict[Any, PrimExpr] = {axis.var: ops.cast(axis.var.dtype, ops.add(own, i64(begin)))}
@@ -160,5 +160,5 @@ def _piece(
             return None
         settled = expr.dtype.is_bool
         known[expr] = tir.IntImm(expr.dtype, course.first) if settled else ops.cast(expr.dtype, course.at(own))
-    body: st.Stmt = substitute_and_fold(store, known)
+    body: st.BufferStore = substitute_and_fold(store, known)
     return Axis(own, i64(end - begin)), body
