@@ -20,7 +20,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir.intrinsics import Operands, definition
 
 MOST = 1 << 12
-"""Most columns."""
+"""Most columns, unless told otherwise."""
 _SAFE = 1 << 31
 """Bound below which products of two integers do not overflow."""
 
@@ -31,12 +31,13 @@ class Unknown(Exception):
 
 class Points:
     """Columns of values of variables. `definitions` are variables that stand for expressions; `numbers` of constants
-    in conditions are where iterations are chosen, if there are too many for all of them.
+    in conditions are where iterations are chosen, if there are too many for all of them: more than `most`.
     """
 
-    def __init__(self, definitions: Mapping[tir.Var, PrimExpr], numbers: tuple[int, ...] = ()) -> None:
+    def __init__(self, definitions: Mapping[tir.Var, PrimExpr], numbers: tuple[int, ...] = (), most: int = MOST) -> None:
         self.definitions = definitions
         self.numbers = numbers
+        self.most = most
         self.columns: dict[tir.Var, Any] = {}
         self.count = 1
         self.complete = True
@@ -75,7 +76,7 @@ class Points:
 
     def _steps(self, length: int, first: int) -> Any:
         """The iterations of a loop that are examined, counted from its first one."""
-        room = max(MOST // self.count, 1)
+        room = max(self.most // self.count, 1)
         if length <= room:
             return np.arange(length, dtype=np.int64)
         self.complete = False

@@ -109,3 +109,15 @@ def test_limits_that_nothing_meets() -> None:
     data, out = random_array((6, WIDE), "float32", 1), np.zeros((6, 2 * WIDE), "float32")
     assert call(build(decision.func, HOST, checked=True), decision.func, data, out) is None
     np.testing.assert_array_equal(out, np.repeat(data, 2, 1))
+
+
+def test_long_axes() -> None:
+    """Guards rows of many thousand elements that are joined: each part is a loop, nothing is asked for each vector."""
+    a, b = (placeholder((2, extent), "float32", name) for extent, name in ((8192, "a"), (4100, "b")))
+    joined = compute((2, 12292), lambda r, i: if_then_else(i >= 8192, b[r, i - 8192], a[r, i]), "joined")
+    decision = decide(create_prim_func([a, b, joined]), HOST)
+    assert vector_loops(decision.func) == 2
+    first, second = random_array((2, 8192), "float32", 1), random_array((2, 4100), "float32", 2)
+    out = np.zeros((2, 12292), "float32")
+    assert call(build(decision.func, HOST, checked=True), decision.func, first, second, out) is None
+    np.testing.assert_array_equal(out, np.concatenate([first, second], 1))

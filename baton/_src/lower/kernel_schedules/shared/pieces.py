@@ -26,10 +26,12 @@ from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.analysis.iteration_points import MOST, Points, Unknown
+from baton._src.tir.analysis.iteration_points import Points, Unknown
 
 MOST_PIECES = 16
 """Pieces up to which the axis is cut: each is a loop of its own."""
+LONGEST = 1 << 16
+"""Elements of an axis whose indices are looked at, one by one."""
 
 
 def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[Axis, st.BufferStore]]:
@@ -38,10 +40,10 @@ def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[A
     """
     whole = [(axis, store)]
     size = axis.size or 0
-    uneven = _uneven(store.value, axis.var) if 0 < size <= MOST else []
+    uneven = _uneven(store.value, axis.var) if 0 < size <= LONGEST else []
     if not uneven:
         return whole
-    points = Points({})
+    points = Points({}, most=LONGEST)
     points.loop(axis.var, i64(0), axis.extent)
     try:
         columns = [np.broadcast_to(points.value(e), size) for e in uneven]
