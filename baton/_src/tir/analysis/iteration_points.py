@@ -34,7 +34,9 @@ class Points:
     in conditions are where iterations are chosen, if there are too many for all of them: more than `most`.
     """
 
-    def __init__(self, definitions: Mapping[tir.Var, PrimExpr], numbers: tuple[int, ...] = (), most: int = MOST) -> None:
+    def __init__(
+        self, definitions: Mapping[tir.Var, PrimExpr], numbers: tuple[int, ...] = (), most: int = MOST
+    ) -> None:
         self.definitions = definitions
         self.numbers = numbers
         self.most = most
