@@ -23,6 +23,8 @@ SERIAL, PARALLEL, VECTORIZED, UNROLLED = (
 )
 WORTH_A_THREAD = 1 << 15
 """Elementary operations below which parallelising a loop costs more than it saves (a few microseconds of work)."""
+ENOUGH, MANY = 8, 32
+"""Iterations for each thread of the outermost axis, or of several ones, that are shared out without those inside."""
 
 
 def thread_work() -> int:
@@ -110,8 +112,8 @@ def split_index(flat: PrimExpr, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
 def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num_threads: int) -> st.Stmt:
     """Loops over `axes`, parallel if each thread gets enough work.
 
-    `work` is the cost of one body. The outermost axis is parallelised if it alone has enough iterations; otherwise the
-    axes are fused into one.
+    `work` is the cost of one body. As many of the outermost axes as have enough iterations are fused into one: the
+    place along each of them is divided out of its number.
     """
     if not axes:
         return body
@@ -119,11 +121,13 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
     total = constant(ops.multiply(product([a.extent for a in axes]), cost))
     if num_threads <= 1 or (total is not None and total < 2 * WORTH_A_THREAD):
         return nest(axes, body)
-    first = axes[0]
-    if len(axes) == 1 or (first.size is not None and first.size >= 8 * num_threads):
-        inner = nest(axes[1:], body)
-        per_row = ops.multiply(product([a.extent for a in axes[1:]]), cost)
-        return _shared(first.var, first.extent, inner, per_row)
+    outer = axes[: _enough(axes, num_threads)]
+    if len(outer) < len(axes):
+        body = nest(axes[len(outer) :], body)
+        cost = ops.multiply(product([a.extent for a in axes[len(outer) :]]), cost)
+    axes = outer
+    if len(axes) == 1:
+        return _shared(axes[0].var, axes[0].extent, body, cost)
     flat = index_var("fused")
     long = [axis for axis in axes if axis.size != 1]
     values = dict(zip(long, split_index(flat, [a.extent for a in long])))
@@ -131,6 +135,18 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
         value = values.get(axis, i64(0))
         body = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), body)
     return _shared(flat, product([a.extent for a in axes]), body, cost)
+
+
+def _enough(axes: Sequence[Axis], num_threads: int) -> int:
+    """The number of leading axes that have enough iterations for so many threads; all where a run tells how many."""
+    count = 1
+    for number, axis in enumerate(axes):
+        if axis.size is None:
+            break
+        count *= axis.size
+        if count >= (MANY if number else ENOUGH) * num_threads:
+            return number + 1
+    return len(axes)
 
 
 def _shared(var: tir.Var, extent: PrimExpr, body: st.Stmt, work: PrimExpr) -> st.Stmt:

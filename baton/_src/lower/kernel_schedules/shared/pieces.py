@@ -30,7 +30,7 @@ from baton._src.tir.analysis.iteration_points import Points, Unknown
 
 MOST_PIECES = 16
 """Pieces up to which the axis is cut: each is a loop of its own."""
-LONGEST = 1 << 16
+LONGEST = 1 << 18
 """Elements of an axis whose indices are looked at, one by one."""
 
 

@@ -22,8 +22,9 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
 
-WORTH_A_STAGE: dict[Any, float] = {tir.Max: 1.5, tir.Min: 1.5, tir.Add: 2.0}
-"""How many times fewer steps pay for the memory between two stages: windows of 3 x 3 are not worth it for sums."""
+WORTH_A_STAGE = 1.5
+COMBINERS = (tir.Max, tir.Min, tir.Add)
+"""How many times fewer steps pay for the memory between two stages, and what is combined in them."""
 
 
 def separate_windows(kernel: Kernel) -> Kernel:
@@ -36,14 +37,14 @@ def separate_windows(kernel: Kernel) -> Kernel:
 
 def _separated(stage: Stage | Opaque) -> tuple[Stage | Opaque, ...]:
     """The stages that take the place of one: those before the last fill buffers of their own."""
-    if not isinstance(stage, Stage) or stage.combiner not in WORTH_A_STAGE or len(stage.reduce) < 2:
+    if not isinstance(stage, Stage) or stage.combiner not in COMBINERS or len(stage.reduce) < 2:
         return (stage,)
     if stage.combiner is tir.Add and not ops.is_const(stage.init, 0):
         return (stage,)  # each stage would add it
     tap = stage.reduce[-1]
     for axis in reversed(stage.spatial):
         stride = _stride(stage.value, axis, tap)
-        if stride is None or not _is_worth_it(stage.reduce, stride, WORTH_A_STAGE[stage.combiner]):
+        if stride is None or not _is_worth_it(stage.reduce, stride, WORTH_A_STAGE):
             continue
         first = _across(stage, axis, tap, stride)
         if first is not None:
