@@ -161,7 +161,9 @@ def test_planes_before_lines(size: int, axes: int) -> None:
     ("window", "stride", "parted"), [((5, 5), 1, 1), ((9, 6), 2, 1), ((3, 3), 1, 1), ((2, 2), 1, 0), ((3, 3, 3), 1, 2)]
 )
 def test_sums(window: tuple[int, ...], stride: int, parted: int, target: Target) -> None:
-    """Guards average pools (7x7 over 64x28x28 took 123 us, 35 axis by axis; 3x3 over 512x7x7 20, 12), and that small windows stay whole."""
+    """Guards average pools (7x7 over 64x28x28 took 123 us, 35 axis by axis; 3x3 over 512x7x7 20, 12), and that the
+    smallest windows stay whole.
+    """
     x = random_array((2, 3, *(9, 11, 13)[-len(window) :]), "float32", 1)
     axes = tuple(range(2, x.ndim))
     taps = [reduce_axis((0, size), f"r{n}") for n, size in enumerate(window)]

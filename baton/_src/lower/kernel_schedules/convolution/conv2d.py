@@ -20,7 +20,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
-from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count, in_place
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count, in_place, passing
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.few_points import cost, few_points, most_points, seen_points
@@ -80,7 +80,16 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     if whole is not None:
         return Plan(in_place(count(matrix.batch), terms, channels, points, shape.lanes), make)
     line = stage.spatial[-1].size or points
-    return Plan(by_panels(count(matrix.batch), terms, channels, points, line, _is_stepping(stage), shape), make)
+    steps = by_panels(count(matrix.batch), terms, channels, points, line, _is_stepping(stage), shape)
+    if target.num_cores > 1 and (copy := _border_of(smaller, stage)) is not None:
+        steps += passing(count(copy.spatial[:-1]), count(copy.spatial[-1:]), shape.lanes)
+    return Plan(steps, make)
+
+
+def _border_of(kernel: Kernel, stage: Stage) -> Stage | None:
+    """The stage that copies the input with its border."""
+    copies = (s for s in kernel.stages if isinstance(s, Stage) and s.buffer in stage.reads and not s.reduce)
+    return next(copies, None)
 
 
 def _emit(matrix: Product, few: int, target: Target) -> st.Stmt:

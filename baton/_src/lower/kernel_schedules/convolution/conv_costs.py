@@ -23,6 +23,8 @@ PHASES = 1.5
 """Taking a line apart, for each tap and vector."""
 BORDER, BORDER_BY_STEPS = 2.0, 6.0
 """Copying a vector of the input with its border; by phases of a stride."""
+FAR = 60.0
+"""Reading a vector of that copy if other threads made half of it: caches of cores pass it on at some 8 GB/s."""
 LINE = 6.0
 """Cost of the ends of a line that is copied with its border."""
 PACKED, PACKED_BY_STEPS, PACKED_LINE = 1.5, 4.0, 2.0
@@ -79,6 +81,11 @@ def by_line_phases(lines: int, terms: int, channels: int, points: int, lanes: in
 def copying(lines: int, points: int, stepping: bool, lanes: int) -> float:
     """Lines of a map copied with their borders, a stride's phases apart."""
     return lines * (-(-points // lanes) * (BORDER_BY_STEPS if stepping else BORDER) + LINE)
+
+
+def passing(lines: int, points: int, lanes: int) -> float:
+    """Lines that threads copy for one another."""
+    return FAR * lines * -(-points // lanes)
 
 
 def packing_lines(lines: int, points: int, stride: int, lanes: int) -> float:

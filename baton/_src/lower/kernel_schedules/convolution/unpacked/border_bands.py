@@ -21,7 +21,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_border import Border
 from baton._src.lower.kernel_schedules.convolution.conv_window import bordered, linear
 from baton._src.lower.kernel_schedules.convolution.lines.line_pieces import LineSource, Planes, copied_line, pieces_of
 from baton._src.lower.kernel_schedules.convolution.unpacked.runs import emit_tasks, one_task, task_axes, work_of
-from baton._src.lower.kernel_schedules.convolution.unpacked.tasks import Task, UnpackedConv
+from baton._src.lower.kernel_schedules.convolution.unpacked.tasks import Bands, Task, UnpackedConv
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import depends
@@ -53,8 +53,10 @@ MOST_TWICE = 2
 """Lines of a band for each that its neighbour copies, too, at least."""
 MOST_VECTORS = 8
 """Vectors of a line that are copied by code of their own."""
-BANDS_A_THREAD = 4
-"""Bands that balance the threads; with fewer, all of the input is copied first."""
+BANDS_A_THREAD = (4, 3, 2, 1)
+"""Bands that balance the threads; if not so many are high enough, as many as are. With none, all of the input is copied
+first, half of which each of two threads then reads from where the other wrote it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +86,10 @@ def emit_with_border(
 
 def emit_in_bands(conv: UnpackedConv, task: Task, border: Border, shape: TileShape, target: Target) -> st.Stmt | None:
     """All tasks, each band with its copy; None where the whole input is copied as well, or better."""
-    axes = tuple(a for a in conv.outer if _own_part(conv, a) is not None)
-    shared = prod(a.size or 1 for a in axes)
+    axes = _apart(conv)
     blocks, tiles = task_axes(conv, task)
-    each = _blocks_of_band(conv, task, axes, shared, target)
-    if each is None or (shared == 1 and each == blocks.size):
+    each = _blocks_of_band(conv, task, target)
+    if each is None or (_count(axes) == 1 and each == blocks.size):
         return None
     band = Axis(index_var("band"), i64(-(-(blocks.size or 1) // each)))
     first = ops.multiply(band.var, i64(each))
@@ -129,24 +130,51 @@ def _own_part(conv: UnpackedConv, axis: Axis) -> tuple[int, int, int] | None:
     return (using[0], factors[axis.var], reach) if offset >= 0 and reach <= factors[axis.var] else None
 
 
-def _blocks_of_band(conv: UnpackedConv, task: Task, axes: tuple[Axis, ...], shared: int, target: Target) -> int | None:
-    """Blocks of lines of a band; None where bands would be too low, or too few for the threads."""
-    lines = conv.sizes[1]
-    dims = _dims(conv, axes, i64(0), 1)
+def bands_for(conv: UnpackedConv, target: Target) -> Bands | None:
+    """Which blocks of lines are enough bands for the threads; None for one thread, or if there never are."""
+    lines, threads, shared = conv.sizes[1], target.num_cores, _count(_apart(conv))
+    for bands in BANDS_A_THREAD if threads > 1 else ():
+        most = -(-lines // -(-bands * threads // shared))
+        if most == lines or most >= MOST_TWICE * _between(conv):
+            return Bands(lines, shared, threads, most)
+    return None
+
+
+def has_bands(conv: UnpackedConv, task: Task, target: Target) -> bool:
+    """Whether threads copy what they see of the input themselves."""
+    return _blocks_of_band(conv, task, target) is not None
+
+
+def _apart(conv: UnpackedConv) -> tuple[Axis, ...]:
+    """The axes of which each point sees a part of the input of its own."""
+    return tuple(a for a in conv.outer if _own_part(conv, a) is not None)
+
+
+def _count(axes: tuple[Axis, ...]) -> int:
+    return prod(a.size or 1 for a in axes)
+
+
+def _between(conv: UnpackedConv) -> int:
+    """Lines that neighbouring bands both see."""
     place = _line_dim(conv)
+    return 0 if place is None else _dims(conv, _apart(conv), i64(0), 1)[place].extent - 1
+
+
+def _blocks_of_band(conv: UnpackedConv, task: Task, target: Target) -> int | None:
+    """Blocks of lines of a band; None where bands would be too low, or too few for the threads."""
+    lines, axes, between, threads = conv.sizes[1], _apart(conv), _between(conv), target.num_cores
+    dims, place, shared = _dims(conv, axes, i64(0), 1), _line_dim(conv), _count(axes)
     line = prod(d.extent for n, d in enumerate(dims) if n != place) * conv.data.dtype.itemsize
-    between = 0 if place is None else dims[place].extent - 1
     most = min(lines, target.cpu.l2_bytes // SHARE_OF_CACHE // line - between)
-    blocks, threads = -(-lines // task.lines), target.num_cores
-    bands = -(-BANDS_A_THREAD * threads // shared) if threads > 1 else 1
+    blocks = -(-lines // task.lines)
     fitting = blocks if most >= lines else most // task.lines
-    each = min(fitting, max(1, blocks // bands))
-    if each < 1 or (each < blocks and each * task.lines < MOST_TWICE * between):
-        return None
-    bands = -(-blocks // each)
-    if threads > 1 and shared * bands < BANDS_A_THREAD * threads:
-        return None
-    return -(-blocks // bands)
+    for number in BANDS_A_THREAD if threads > 1 else (1,):
+        bands = -(-number * threads // shared) if threads > 1 else 1
+        each = min(fitting, max(1, blocks // bands))
+        if each == blocks or (each >= 1 and each * task.lines >= MOST_TWICE * between):
+            bands = -(-blocks // each)
+            return None if shared * bands < threads else -(-blocks // bands)
+    return None
 
 
 def _line_dim(conv: UnpackedConv) -> int | None:

@@ -47,9 +47,11 @@ LEAST_TERMS = 32
 """Terms of a sum between two of its moves from the scratch and back, at least."""
 
 
-def choose_task(conv: UnpackedConv, shape: TileShape, cpu: Cpu) -> Task | None:
-    """The task that takes the fewest steps on a CPU; None where there is no whole vector of points."""
-    _, lines, _ = conv.sizes
+def choose_task(conv: UnpackedConv, shape: TileShape, cpu: Cpu, most_lines: int | None = None) -> Task | None:
+    """The task, of at most so many lines, that takes the fewest steps on a CPU; None where there is no whole vector of
+    points.
+    """
+    lines = conv.sizes[1] if most_lines is None else most_lines
     room = SCRATCH if conv.planes == 1 or conv.terms == conv.reduce[0].size else SCRATCH_OF_PHASES
     best: tuple[float, Task] | None = None
     for vectors in range(1, min(MOST_VECTORS, conv.extent(lines) // shape.lanes) + 1):
@@ -66,12 +68,14 @@ def choose_task(conv: UnpackedConv, shape: TileShape, cpu: Cpu) -> Task | None:
                 best = (cost, task)
     if best is None:
         return None
-    tall = _tall_task(conv, shape, best)
+    tall = _tall_task(conv, shape, best, lines)
     return replace(best[1], depth=_depth(conv, best[1], shape, cpu)) if tall is None else tall
 
 
-def _tall_task(conv: UnpackedConv, shape: TileShape, flat: tuple[float, Task]) -> Task | None:
-    """The best task whose runs have several lines, if they load much less than those of the `flat` task."""
+def _tall_task(conv: UnpackedConv, shape: TileShape, flat: tuple[float, Task], most_lines: int) -> Task | None:
+    """The best task whose runs have several lines, if they load much less than those of the `flat` task. It has more
+    than so many lines only if those of one run are more.
+    """
     found, (channels, lines, columns) = lines_tap(conv), conv.sizes
     if found is None or (conv.planes > 1 and conv.terms == conv.reduce[0].size):
         return None
@@ -82,7 +86,8 @@ def _tall_task(conv: UnpackedConv, shape: TileShape, flat: tuple[float, Task]) -
             if rows > MOST_ROWS or min(most, lines) < 2:
                 continue
             tall = even_rows(lines, min(most, MOST_TALL))
-            count = min(lines, max(1, SCRATCH // (rows * conv.planes * conv.pitch * tall)) * tall)
+            runs = min(SCRATCH // (rows * conv.planes * conv.pitch * tall), most_lines // tall)
+            count = min(lines, max(1, runs) * tall)
             task = Task(rows, count, vectors, tall=tall)
             loads = (tall + (taps - 1) * found[1]) / (tall * taps * rows)
             cost = steps_of(conv, task, shape)

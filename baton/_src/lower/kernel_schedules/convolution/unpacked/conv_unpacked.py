@@ -22,10 +22,10 @@ from math import prod
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_border import Border, border_apart
-from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count
+from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count, passing
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
-from baton._src.lower.kernel_schedules.convolution.unpacked.border_bands import emit_with_border
+from baton._src.lower.kernel_schedules.convolution.unpacked.border_bands import bands_for, emit_with_border, has_bands
 from baton._src.lower.kernel_schedules.convolution.unpacked.choice import choose_task
 from baton._src.lower.kernel_schedules.convolution.unpacked.tasks import (
     Finished,
@@ -66,25 +66,33 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     found = find_anchor(kernel, lambda s: not isinstance(_read(_plain(Anchored(s, None))[0]), Declined))
     if found is None:
         return Declined("no stage is a convolution with stride 1")
+    is_apart = _plain(found)[1] is not None
+    bordered, found = _with_border(kernel, found)
     plain, border = _plain(found)
     conv = _read(plain)
     assert not isinstance(conv, Declined)
     if conv.rows is None and conv.terms <= FEW_TERMS:
         return Declined("few terms for each channel: the general rule copies no border")
     shape = tile_shape(target, plain.stage.buffer.dtype)
-    task = choose_task(conv, shape, target.cpu)
+    bands = None if border is None else bands_for(conv, target)
+    task = choose_task(conv, shape, target.cpu, None if bands is None else bands.most)
     if task is None:
         return Declined("fewer points than a vector has lanes")
     steps = count(conv.outer) * steps_of(conv, task, shape)
     if border is not None:
         axes = border.stage.spatial
-        stepping = len(axes) > len(border.stage.loads[0].indices)
-        steps += copying(count(axes[:-1]), count(axes[-1:]), stepping, shape.lanes)
-    return Plan(steps, partial(_scheduled, kernel, found, task, target))
+        lines, points = count(axes[:-1]), count(axes[-1:])
+        if is_apart:  # else other ways copy it as well
+            stepping = len(axes) > len(border.stage.loads[0].indices)
+            steps += copying(lines, points, stepping, shape.lanes)
+        if bands is not None and has_bands(conv, task, target):
+            steps *= bands.waiting(task.lines)
+        elif target.num_cores > 1:
+            steps += passing(lines, points, shape.lanes)
+    return Plan(steps, partial(_scheduled, bordered, found, task, target))
 
 
 def _scheduled(kernel: Kernel, found: Anchored, task: Task, target: Target) -> PrimFunc:
-    kernel, found = _with_border(kernel, found)
     plain, border = _plain(found)
     conv = _read(plain)
     assert not isinstance(conv, Declined)

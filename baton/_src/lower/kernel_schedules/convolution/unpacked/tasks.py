@@ -48,6 +48,21 @@ class Task:
     tall: int = 1
 
 
+@dataclass(frozen=True)
+class Bands:
+    """Blocks of at most `most` lines, of `shared` parts with so many `lines` each, that threads take as they are."""
+
+    lines: int
+    shared: int
+    threads: int
+    most: int
+
+    def waiting(self, block: int) -> float:
+        """The time until all threads have finished, by what blocks of so many lines would take if shared evenly."""
+        each = -(-self.shared * -(-self.lines // block) // self.threads)
+        return max(1.0, each * block * self.threads / (self.shared * self.lines))
+
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """The scratch of a task: `rows` rows, `pitch` elements apart, for each phase. A vector of `lanes` that begins at a
