@@ -10,7 +10,7 @@ Result y[s * q + r] sees x[q - t] through tap s * t + r: for each phase r a conv
 with s times as many output channels. No multiplication is spent on the zeros that spreading the data would insert; a
 kernel that the stride does not divide is padded with zero taps. Left alone: kernels that are no constants, dilation,
 other layouts, and small strides over larger maps of known extents in one group, which the schedule `conv_phases`
-handles directly. Batch and map may be symbolic.
+handles directly, unless each phase has one tap. Batch and map may be symbolic.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from baton._src.values.tensor import AnyArray
 
 LARGE_MAP, SMALL_STRIDE = 32, 4
 """Points of the data from which on, and steps up to which, phases are left to a schedule of their own."""
+NEAR = 1 << 21
+"""Elements of a result that are written and read again from a cache."""
 LONG_ROW, BLOCK = 32, 16
 """Points of a row from which on vectors of points are full, and channels that are computed together in blocks."""
 
@@ -107,7 +109,8 @@ def _axes(call: Call) -> list[Phases] | None:
         return None
     kernel = weight.data.shape[2:]
     small = a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE
-    if small and (_count(before) or 0) >= LARGE_MAP and not _is_blocked(a, weight.data.shape, before):
+    whole = _is_blocked(a, weight.data.shape, before) or _is_product(a, kernel, call.struct_info)
+    if small and (_count(before) or 0) >= LARGE_MAP and not whole:
         return None  # the schedule `conv_phases` computes each phase by the taps it has, and writes them in place
     begins, ends = a.padding[: a.spatial], (p - more for p, more in zip(a.padding[a.spatial :], a.output_padding))
     return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, zip(begins, ends))]
@@ -120,6 +123,15 @@ def _is_blocked(a: ConvTransposeAttrs, kernel: tuple[int, ...], points: list[Pri
     blocks = inputs % BLOCK == 0 and outputs * prod(a.strides) % BLOCK == 0
     row = points[-1]
     return a.spatial == 2 and whole and blocks and isinstance(row, IntImm) and row.value < LONG_ROW
+
+
+def _is_product(a: ConvTransposeAttrs, kernel: tuple[int, ...], result: StructInfo) -> bool:
+    """Whether each phase sees one point through one tap, so that all of them are one product of matrices, of which the
+    cache holds the result until its phases are put side by side.
+    """
+    size = _count(list(result.shape.values)) if isinstance(result, TensorStructInfo) and result.shape else None
+    cut = any(a.padding) or any(a.output_padding)
+    return kernel == tuple(a.strides) and not cut and size is not None and size <= NEAR
 
 
 def _count(dims: list[PrimExpr]) -> int | None:
