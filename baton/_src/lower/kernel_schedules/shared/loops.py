@@ -121,7 +121,7 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
     total = constant(ops.multiply(product([a.extent for a in axes]), cost))
     if num_threads <= 1 or (total is not None and total < 2 * WORTH_A_THREAD):
         return nest(axes, body)
-    outer = axes[: _enough(axes, num_threads)]
+    outer = axes[: _enough(axes, cost, num_threads)]
     if len(outer) < len(axes):
         body = nest(axes[len(outer) :], body)
         cost = ops.multiply(product([a.extent for a in axes[len(outer) :]]), cost)
@@ -137,15 +137,18 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
     return _shared(flat, product([a.extent for a in axes]), body, cost)
 
 
-def _enough(axes: Sequence[Axis], num_threads: int) -> int:
-    """The number of leading axes that have enough iterations for so many threads; all where a run tells how many."""
+def _enough(axes: Sequence[Axis], cost: PrimExpr, num_threads: int) -> int:
+    """The number of leading axes that have enough iterations for so many threads: the first alone, or several whose
+    iterations are no more than a thread is given at a time; all where only a run tells.
+    """
+    if axes[0].size is not None and axes[0].size >= ENOUGH * num_threads:
+        return 1
     count = 1
-    for number, axis in enumerate(axes):
-        if axis.size is None:
-            break
-        count *= axis.size
-        if count >= (MANY if number else ENOUGH) * num_threads:
-            return number + 1
+    for number, axis in enumerate(axes, 1):
+        count *= axis.size or 0
+        inside = constant(ops.multiply(product([a.extent for a in axes[number:]]), cost))
+        if count >= MANY * num_threads and inside is not None and inside <= thread_work():
+            return number
     return len(axes)
 
 
