@@ -60,6 +60,7 @@ class PagedCache:
         self.batch: list[New] = []
         self._in_numpy, self._kernels = in_numpy(rotary), kernels
         self._known: _Shared | None = None
+        self._turns: tuple[NDArray, NDArray] | None = None
         content = self.memory.content
         self._rotated = NDArray(aligned_empty(content.shape[2:], content.dtype)) if slides and rotary else None
 
@@ -133,9 +134,11 @@ class PagedCache:
             row.length, row.tree = length, tree
             return New(row, start, count, tree, row.table, _NO_TOKENS, _NO_TOKENS)
         table = np.concatenate([row.slots, self.memory.spare[aside : aside + count]])
-        kept = np.r_[: row.sink, start + count - (length - row.sink) : start + count]
-        old, stays = row.table[kept[kept < start]], kept[kept >= start] - start
-        places = self.memory.unused(row, length, old)
+        first = start + count - (length - row.sink)  # that stays, of the tokens behind the sink
+        kept = np.r_[: row.sink, first : start + count]
+        old, stays = row.slots[kept[kept < start]], kept[kept >= start] - start
+        left = row.slots[row.sink : first].copy()
+        places = left[: len(stays)] if len(left) >= len(stays) else self.memory.unused(row, length, old)
         row.put(0, np.concatenate([old, places]))
         row.length = length
         return New(row, start, count, tree, table, stays, places)
@@ -147,11 +150,15 @@ class PagedCache:
             queries = aligned_empty((tokens, self.heads[0], self.size), self.memory.content.dtype)
             slots = NDArray(np.concatenate([new.slots for new in self.batch]))
             waves = self._turned(np.concatenate([new.positions for new in self.batch]))
-            every = waves
-            if self.slides and self.rotary is not None:
-                every = self._turned(np.arange(max(new.total for new in self.batch)))
+            every = self._every(max(new.total for new in self.batch)) if self.slides else waves
             self._known = _Shared(list(self.batch), queries, slots, waves, every)
         return self._known
+
+    def _every(self, count: int) -> tuple[NDArray, NDArray]:
+        """Cosines and sines for the first `count` positions at least."""
+        if self._turns is None or len(self._turns[0]) < count:
+            self._turns = self._turned(np.arange(2 * count))
+        return self._turns
 
     def _turned(self, positions: Array) -> tuple[NDArray, NDArray]:
         """Cosines and sines for these positions."""
