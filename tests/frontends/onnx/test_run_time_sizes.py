@@ -397,3 +397,31 @@ def test_vectors_of_open_length(operator: str, operands: list[str], given: list[
         np.testing.assert_array_equal(found, wanted)
     with pytest.raises(DiagnosticError, match="expected"):
         program.run({**feed, "a": np.concatenate([given[0], given[0]])})
+
+
+def _reshaped_by(rank: int) -> Any:
+    nodes = [helper.make_node("Relu", ["x"], ["p"]), helper.make_node("Reshape", ["p", "s"], ["y"])]
+    return _compiled(nodes, [("s", [rank])])
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 10), (-1, 2), (0, 4), (0, -1), (5, 0), (10, -1, 2), (0, 0, 1), (-1,), (1, 2, 5, 2)]
+)
+def test_shapes_given_as_numbers(shape: tuple[int, ...]) -> None:
+    """0 copies a size of an open tensor, -1 is what the others leave; no kernel is compiled when it runs."""
+    model = _reshaped_by(len(shape))
+    copied = [DATA.shape[i] if d == 0 else d for i, d in enumerate(shape)]
+    found = model.run({"x": DATA, "s": np.array(shape)})[0]
+    np.testing.assert_array_equal(found, np.maximum(DATA, 0).reshape(copied))
+    if 5 not in shape and 10 not in shape:
+        empty = np.zeros((0, 4), "float32")
+        assert model.run({"x": empty, "s": np.array([0 if d == -1 else d for d in shape])})[0].size == 0
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 7), (-1, 3), (-2, -10), (-2, 10), (0, 0, 0), (-1, -1), (-1, 0, 0), (2**33, 2**33), (0, 5)]
+)
+def test_shapes_that_do_not_fit(shape: tuple[int, ...]) -> None:
+    model = _reshaped_by(len(shape))
+    with pytest.raises(DiagnosticError):
+        model.run({"x": DATA, "s": np.array(shape)})
