@@ -138,7 +138,7 @@ class PrintAfterAll(PassInstrument):
 
 
 class DumpIR(PassInstrument):
-    """Writes the module after every pass into a folder: `000_InferType.txt`, `001_FuseOps.txt`, ...
+    """Writes the module after every pass into a folder: `000_LegalizeOps.py`, `001_FuseOps.py`, ...
 
     `refresh`: the folder is emptied of what such an instrument wrote before.
     """
@@ -148,10 +148,10 @@ class DumpIR(PassInstrument):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.counter = 0
         if refresh:
-            for file in self.folder.glob("[0-9][0-9][0-9]_*.txt"):
+            for file in self.folder.glob("[0-9][0-9][0-9]_*.py"):
                 file.unlink()
 
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
         name = re.sub(r"[^\w.-]", "_", info.name)
-        (self.folder / f"{self.counter:03d}_{name}.txt").write_text(f"{module!r}\n", encoding="utf-8")
+        (self.folder / f"{self.counter:03d}_{name}.py").write_text(f"{module!r}\n", encoding="utf-8")
         self.counter += 1
