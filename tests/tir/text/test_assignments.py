@@ -23,6 +23,10 @@ def next_two(buffer: Any) -> Any:
     return buffer[0] + 1, buffer[1] + 1
 
 
+def row(buffer: Any, i: int, j: int) -> Any:
+    return buffer[i, j, 0] + 1, buffer[i, j, 1] + 1
+
+
 def test_values_do_not_follow_later_stores() -> None:
     """Found by swapping two elements: names stood for the loads, and the second load came after the first store."""
 
@@ -170,3 +174,29 @@ def test_names_of_outside_may_be_used_anew_inside() -> None:
     built(array, 3)
     built(array, 1)
     assert array.numpy().tolist() == [6, 7, 0, 2]
+
+
+def test_a_name_with_a_star_stands_for_the_rest() -> None:
+    """As in Python, and as TVM reads it: such targets were refused."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer((2, 3, 4), "int32"), out: T.Buffer((4,), "int32")):
+        for i, *jk in T.grid(2, 3, 4):
+            A[i, jk[0], jk[1]] = i * 100 + jk[0] * 10 + jk[1]
+        first, *middle, last = row(A, 0, 0) + row(A, 1, 2)
+        A[0, 0, 0] = 7
+        A[1, 2, 0] = 7
+        out[0] = first
+        out[1] = middle[0]
+        out[2] = middle[1]
+        out[3] = last
+
+    array = np.zeros((2, 3, 4), "int32")
+    found, out = run(kernel, array, np.zeros(4, "int32"))
+    assert found[1][2] == [7, 121, 122, 123]
+    assert out == [1, 2, 121, 122]
+    assert "for i, jk_0, jk_1 in T.grid(2, 3, 4)" in kernel.script()
+    with pytest.raises(DiagnosticError, match="fewer than the names"):
+        from_source("@T.prim_func\ndef f():\n    for i, *j, k in T.grid(4):\n        T.evaluate(0)")
+    with pytest.raises(DiagnosticError, match="need several values"):
+        from_source("@T.prim_func\ndef f(n: T.int32):\n    a, *b = n\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
@@ -13,7 +13,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Var
 from baton._src.tir.stmt import BufferStore, LetStmt, Stmt
 from baton._src.tir.text.operations import as_scalar
-from baton._src.tir.text.read_blocks import axes, call_name
+from baton._src.tir.text.read_blocks import axes, call_name, numbered
 from baton._src.tir.text.read_buffers import buffer_word
 from baton._src.tir.text.read_expressions import arguments, index_list, value
 from baton._src.tir.text.read_scoped_words import scoped_word
@@ -30,6 +30,15 @@ def read_assign(scope: Scope, node: ast.Assign, out: StatementSequence) -> Task[
     target = node.targets[0]
     if isinstance(target, ast.Subscript):
         yield _store(scope, node, target, node.value, out)
+        return
+    if starred(target) is not None:
+        found = yield value(scope, node.value)
+        if not isinstance(found, (tuple, list)):
+            raise scope.error(node, "tir-syntax", "names with a star need several values")
+        names, rest = names_with_star(scope, target, len(found))
+        parts = [*found[: rest.places.start], tuple(found[rest.places]), *found[rest.places.stop :]]
+        for name, part in zip([*names[: rest.places.start], rest.name, *names[rest.places.stop :]], parts):
+            _bind(scope, node, name, part, out)
         return
     names = target_names(scope, target)
     word = call_name(scope, node.value)
@@ -99,6 +108,37 @@ def target_names(scope: Scope, target: ast.expr) -> list[str]:
     if not found or len(found) != len(parts):  # `() = f()` is Python
         raise scope.error(target, "tir-syntax", "a name is needed on the left")
     return found
+
+
+class Rest(NamedTuple):
+    """A name that stands for several values."""
+
+    name: str
+    places: slice
+
+
+def starred(target: ast.expr) -> int | None:
+    """Where among the targets a name with a star is, `first, *rest`; None if there is none."""
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    return next((n for n, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
+
+
+def names_with_star(scope: Scope, target: ast.expr, count: int) -> tuple[list[str], Rest]:
+    """Names for `count` values, and which of them the one with a star stands for."""
+    assert isinstance(target, (ast.Tuple, ast.List))
+    place = starred(target)
+    assert place is not None
+    taken = count - len(target.elts) + 1
+    if taken < 0:
+        raise scope.error(target, "tir-syntax", f"{count} values are fewer than the names")
+    star = target.elts[place]
+    assert isinstance(star, ast.Starred)
+    before, after = (
+        target_names(scope, ast.copy_location(ast.Tuple(elts, ast.Store()), target)) if elts else []
+        for elts in (target.elts[:place], target.elts[place + 1 :])
+    )
+    (name,) = target_names(scope, star.value)
+    return [*before, *numbered(name, taken), *after], Rest(name, slice(place, place + taken))
 
 
 def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: StatementSequence) -> Task[bool]:

@@ -26,7 +26,15 @@ from baton._src.tir.stmt import (
     While,
 )
 from baton._src.tir.text.operations import as_condition, as_scalar
-from baton._src.tir.text.read_assignments import read_annotated, read_assign, read_augmented, target_names
+from baton._src.tir.text.read_assignments import (
+    Rest,
+    names_with_star,
+    read_annotated,
+    read_assign,
+    read_augmented,
+    starred,
+    target_names,
+)
 from baton._src.tir.text.read_blocks import (
     block_word,
     call_name,
@@ -197,7 +205,6 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
         raise scope.error(node.iter, "tir-loop", "this cannot be looped over", f"loops are {known}")
     assert isinstance(iterated, ast.Call)
     args, kwargs = yield arguments(scope, iterated)
-    names = target_names(scope, node.target)
     if word == "thread_binding" and args and isinstance(args[-1], str):
         kwargs["thread"] = args.pop()
     if word != "grid":
@@ -215,20 +222,29 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     if not bounds or bounds[0][1] is None or unknown:
         got = f"the option {unknown[0]!r}" if unknown else f"{len(args)} arguments"
         raise scope.error(node.iter, "tir-loop", f"loops take an extent, or begin and end, not {got}", _STEPS)
-    together = names[0] if isinstance(node.target, ast.Name) and len(bounds) > 1 else None
-    names = names if together is None else numbered(together, len(bounds))
-    if len(bounds) != len(names):
-        raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {len(bounds)} extents")
+    names, rest = _loop_names(scope, node, len(bounds))
     with scope.inner(is_loop=True):
         loops = [_loop(scope, node, name, *box, _LOOPS[word], kwargs) for name, box in zip(names, bounds)]
-        if together is not None:
-            scope.define(together, tuple(loop.loop_var for loop in loops))
+        if rest is not None:
+            scope.define(rest.name, tuple(loop.loop_var for loop in loops[rest.places]))
         inner = yield body(scope, node.body)
     for loop in reversed(loops):
         scope.loops.pop(loop.loop_var, None)
         inner = scope.at(node, loop.with_fields(body=inner))
     found: Stmt = inner
     return found
+
+
+def _loop_names(scope: Scope, node: ast.For, count: int) -> tuple[list[str], Rest | None]:
+    """The names of `count` loop variables, and one that stands for several: `for ij in T.grid(4, 4)`, `i, *jk`."""
+    if starred(node.target) is not None:
+        return names_with_star(scope, node.target, count)
+    names = target_names(scope, node.target)
+    if isinstance(node.target, ast.Name) and count > 1:
+        return numbered(names[0], count), Rest(names[0], slice(count))
+    if count != len(names):
+        raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {count} extents")
+    return names, None
 
 
 def _loop(scope: Scope, node: ast.For, name: str, begin: Any, end: Any, kind: ForKind, kwargs: dict[str, Any]) -> For:
