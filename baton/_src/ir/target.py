@@ -48,11 +48,11 @@ class Target:
 
     kind: TargetKind
     keys: tuple[str, ...]
-    attributes: tuple[tuple[str, Any], ...]
+    attributes: tuple[tuple[str, object], ...]
     host_target: Target | None
     cpu: Cpu = field(compare=True, repr=False)
 
-    def __init__(self, target: Target | Description = "llvm", host: Target | Description | None = None) -> None:
+    def __init__(self, target: object = "llvm", host: object = None) -> None:
         if isinstance(target, Target):
             kind, keys, attributes, own_host = target.kind, target.keys, target.attributes, target.host_target
         else:
@@ -231,7 +231,7 @@ class Target:
         return found, found.host_target
 
     @staticmethod
-    def canon_multi_target(multi_targets: Any) -> list[Target]:
+    def canon_multi_target(multi_targets: object) -> list[Target]:
         """One target or several, as a list."""
         if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
             return [Target(t) for t in multi_targets.values()]
@@ -239,7 +239,7 @@ class Target:
         return [Target(t) for t in several if t is not None]
 
     @staticmethod
-    def canon_multi_target_and_host(target: Any, target_host: Target | Description | None = None) -> list[Target]:
+    def canon_multi_target_and_host(target: object, target_host: Target | Description | None = None) -> list[Target]:
         """One target or several, each with the host."""
         found = Target.canon_multi_target(target)
         return [t.with_host(target_host) for t in found] if target_host is not None else found
@@ -265,9 +265,9 @@ class Target:
         """This target with another host."""
         return Target(self, host)
 
-    def export(self) -> dict[str, Any]:
+    def export(self) -> dict[str, object]:
         """The description as a dict that `Target` reads."""
-        found: dict[str, Any] = {"kind": self.kind.name, "keys": list(self.keys), **self.attrs}
+        found: dict[str, object] = {"kind": self.kind.name, "keys": list(self.keys), **self.attrs}
         if self.host_target is not None:
             found["host"] = self.host_target.export()
         return found
@@ -301,7 +301,7 @@ class Target:
         return str(self)
 
 
-def _describe(attributes: Mapping[str, Any]) -> Cpu:
+def _describe(attributes: Mapping[str, object]) -> Cpu:
     """The CPU meant by -mcpu, -mtriple and -mattr."""
     name = str(attributes.get("mcpu", ""))
     triple = str(attributes.get("mtriple", ""))
@@ -310,8 +310,8 @@ def _describe(attributes: Mapping[str, Any]) -> Cpu:
         cpu = least_cpu(arch) if triple else host_cpu()
     else:
         cpu = NAMED.get(name, least_cpu(arch))
-    mattr = tuple(attributes.get("mattr", ()))
-    return with_features(cpu, mattr) if mattr else cpu
+    mattr = attributes.get("mattr")
+    return with_features(cpu, mattr) if isinstance(mattr, tuple) and mattr else cpu
 
 
 def arch_of(triple: str) -> str:

@@ -9,7 +9,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from baton._src.ir.cpu import NAMED
 from baton._src.ir.target_tags import tag_names, tagged
@@ -67,7 +67,7 @@ _KNOWN = (
 _OPTIONS = sorted(_KNOWN)
 
 
-Description = str | Mapping[str, Any]
+Description = str | Mapping[str, object]
 """A target in words or as a dict, whose values are of many kinds."""
 
 
@@ -76,14 +76,14 @@ class TargetDescription(NamedTuple):
 
     kind: TargetKind
     keys: tuple[str, ...]
-    attributes: tuple[tuple[str, Any], ...]
-    host: Description | None
+    attributes: tuple[tuple[str, object], ...]
+    host: object
 
 
 def read_target(description: object) -> TargetDescription:
     """The parts of a string or a dict. Errors `target`, `target-kind`, `target-attribute`: it cannot be read."""
     if isinstance(description, str):
-        found: dict[str, Any] = tagged(description) or _read_json(description) or _read_words(description)
+        found: dict[str, object] = tagged(description) or _read_json(description) or _read_words(description)
     elif isinstance(description, Mapping):
         found = dict(description)
     else:
@@ -106,7 +106,7 @@ def read_target(description: object) -> TargetDescription:
     return TargetDescription(kind, keys, attributes, host)
 
 
-def _read_json(description: str) -> dict[str, Any] | None:
+def _read_json(description: str) -> dict[str, object] | None:
     """The dict that a JSON text describes."""
     if not description.lstrip().startswith("{"):
         return None
@@ -117,14 +117,14 @@ def _read_json(description: str) -> dict[str, Any] | None:
         raise fail("target", message, help='{"kind": "llvm", ...}', kind=ValueError) from None
 
 
-def _read_words(description: str) -> dict[str, Any]:
+def _read_words(description: str) -> dict[str, object]:
     try:
         words = shlex.split(description)
     except ValueError as error:
         raise fail("target", f"the target {description!r} cannot be read: {error}", kind=ValueError) from None
     if not words:
         raise fail("target", "an empty string is not a target", help="e.g. 'llvm'", kind=ValueError)
-    found: dict[str, Any] = {"kind": words[0]}
+    found: dict[str, object] = {"kind": words[0]}
     rest = words[1:]
     while rest:
         word = rest.pop(0)
@@ -136,20 +136,20 @@ def _read_words(description: str) -> dict[str, Any]:
     return found
 
 
-def _typed(kind: str, key: str, value: Any) -> Any:
+def _typed(kind: str, key: str, value: object) -> object:
     if kind == "llvm" and key not in _KNOWN:
         near = get_close_matches(key, _KNOWN, 1)
         hint = f"did you mean -{near[0]}?" if near else f"known: {', '.join(sorted(_KNOWN))}"
         raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint, kind=ValueError)
     if key in _INTS:
         least = 0 if key == "opt-level" else 1
-        if not str(value).isdecimal() or int(value) < least:
+        if not str(value).isdecimal() or int(str(value)) < least:
             message = f"the target attribute {key} takes a number from {least} on, got {value!r}"
             raise fail("target-attribute", message, kind=ValueError)
-        return int(value)
+        return int(str(value))
     return _words(value) if key in _LISTS else value
 
 
-def _words(content: str | Iterable[object]) -> tuple[str, ...]:
-    items = content.split(",") if isinstance(content, str) else content
+def _words(content: object) -> tuple[str, ...]:
+    items = content.split(",") if isinstance(content, str) else content if isinstance(content, Iterable) else (content,)
     return tuple(str(item).strip() for item in items if str(item).strip())

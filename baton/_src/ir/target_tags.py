@@ -6,7 +6,6 @@ Those known from the start are of CPUs, after TVM v0.19.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.support.diagnostics import fail
 
@@ -17,13 +16,13 @@ _AWS = {
 }  # fmt: skip
 _RASPBERRY_4B = {"kind": "llvm", "mcpu": "cortex-a72", "mattr": ["+neon"], "num-cores": 4}
 
-_tags: dict[str, dict[str, Any]] = {
+_tags: dict[str, dict[str, object]] = {
     **{f"aws/cpu/{name}": {"kind": "llvm", "mcpu": cpu, "num-cores": cores} for name, (cpu, cores) in _AWS.items()},
     "raspberry-pi/4b-aarch64": {**_RASPBERRY_4B, "mtriple": "aarch64-linux-gnu"},
 }
 
 
-def tagged(name: str) -> dict[str, Any] | None:
+def tagged(name: str) -> dict[str, object] | None:
     """The target description of a tag."""
     found = _tags.get(name)
     return None if found is None else dict(found)
@@ -34,7 +33,7 @@ def tag_names() -> list[str]:
     return list(_tags)
 
 
-def add_tag(name: str, description: Mapping[str, Any], override: bool = False) -> None:
+def add_tag(name: str, description: Mapping[str, object], override: bool = False) -> None:
     """Register the tag `name` for a description. `ValueError` if it is registered already, unless `override`."""
     if name in _tags and not override:
         help = "pass override=True to replace it"
