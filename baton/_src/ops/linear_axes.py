@@ -14,12 +14,12 @@ from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import CallMaker
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import as_dim
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.ops.said_dims import KnownTensor, said_dims
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 
 
-def along(b: CallMaker, value: GraphExpr, info: TensorStructInfo, axis: int, matrix: AnyArray) -> GraphExpr:
+def along(b: CallMaker, value: GraphExpr, info: KnownTensor, axis: int, matrix: AnyArray) -> GraphExpr:
     """`value` with its `axis` (of n) multiplied by a matrix (n x m): that axis then has extent m."""
     last = info.ndim - 1
     order = tuple(last if i == axis else axis if i == last else i for i in range(info.ndim))
@@ -28,22 +28,22 @@ def along(b: CallMaker, value: GraphExpr, info: TensorStructInfo, axis: int, mat
     return b.op("permute_dims", made, axes=order) if axis != last else made
 
 
-def transposed(b: CallMaker, grad: GraphExpr, info: TensorStructInfo, matrices: Mapping[int, AnyArray]) -> GraphExpr:
+def transposed(b: CallMaker, grad: GraphExpr, info: KnownTensor, matrices: Mapping[int, AnyArray]) -> GraphExpr:
     """The gradient towards data that was multiplied by `matrices` (after x before), by axis."""
     for axis, matrix in matrices.items():
         grad = along(b, grad, info, axis, matrix)
     return grad
 
 
-def known_extents(info: TensorStructInfo, what: str, axes: Iterable[int]) -> dict[int, int]:
+def known_extents(info: KnownTensor, what: str, axes: Iterable[int]) -> dict[int, int]:
     """The extents of some axes of a tensor, by axis; an `op-gradient` error if one is symbolic."""
     dims, axes = named_dims(info, what), tuple(axes)
     return dict(zip(axes, known_dims((dims[axis] for axis in axes), what)))
 
 
-def named_dims(info: TensorStructInfo, what: str) -> tuple[Dim, ...]:
+def named_dims(info: KnownTensor, what: str) -> tuple[Dim, ...]:
     """The dims of a tensor, numbers or expressions; an `op-gradient` error if nothing says them."""
-    dims: tuple[Dim, ...] | None = getattr(info.shape, "values", None)
+    dims = said_dims(info)
     if dims is None:
         help = 'give the data a shape, of variables if need be: R.Tensor(("n", 4))'
         raise fail("op-gradient", f"the gradient of {what} needs to know the dims of its data", help=help)

@@ -25,8 +25,8 @@ from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, as_dim, is_any, show_shape
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.row_major import flattened
+from baton._src.ops.said_dims import KnownTensor, said_dims
 from baton._src.ops.samples import Arr, Sample
-from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
@@ -184,15 +184,15 @@ def gradient_concat(b: CallMaker, args: Exprs, attributes: ConcatAttrs, out: Gra
     return [b.tuple(*(b.op("reshape", b.item(parts, n), b.shape_of(item)) for n, item in enumerate(items)))]
 
 
-def _extent(field: TensorStructInfo, axis: int) -> Dim | None:
+def _extent(field: KnownTensor, axis: int) -> Dim | None:
     """The extent of an operand along the joined axis; None if no number or variable says it."""
-    dims = getattr(field.shape, "values", None)
+    dims = said_dims(field)
     return None if dims is None or is_any(dims[axis]) else dims[axis]
 
 
-def _size(field: TensorStructInfo) -> Dim | None:
+def _size(field: KnownTensor) -> Dim | None:
     """The number of its elements, likewise."""
-    dims = getattr(field.shape, "values", None)
+    dims = said_dims(field)
     return None if dims is None or any(map(is_any, dims)) else prod(dims)
 
 

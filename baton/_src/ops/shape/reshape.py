@@ -23,6 +23,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dim, as_dims
 from baton._src.ops.op_builder import Given, Made, OpBuilder
 from baton._src.ops.row_major import element_count, flat_index, split_index
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample, SampleDim, Shape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
 from baton._src.ops.shape.targets import as_shape, is_computed, of_unknown_dims, target_dims, target_numbers
@@ -109,7 +110,7 @@ def relax_builder(make: OpBuilder, x: Given, shape: Given) -> Made:
     operand without elements keeps its 0: no elements.
     """
     target = getattr(shape, "values", shape)
-    dims = getattr(getattr(x.struct_info_, "shape", None), "values", None) if isinstance(x, GraphExpr) else None
+    dims = said_dims(x.struct_info_) if isinstance(x, GraphExpr) else None
     if dims is None or not isinstance(target, (int, list, tuple)):
         return make(x, shape)
     wanted = [target] if isinstance(target, int) else list(target)

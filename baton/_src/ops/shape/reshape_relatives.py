@@ -13,6 +13,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Definition, Exprs, Fusion, Input, InRelax, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import FACETS, RESHAPE, ReshapeAttrs, compute
 from baton._src.tir.expr import IntImm
@@ -96,10 +97,11 @@ FLATTEN = OpDef(
 
 def _as_reshape(args: Exprs, a: Attrs) -> InRelax:
     """To known sizes Relay's is a reshape, which more rules know."""
-    dims = getattr(getattr(args[0].struct_info_, "shape", None), "values", None)
-    if not dims or not all(isinstance(d, IntImm) for d in dims):
+    dims = said_dims(args[0].struct_info_)
+    numbers = [d.value for d in dims or () if isinstance(d, IntImm)]
+    if not dims or len(numbers) < len(dims):
         return args, a
-    target = (dims[0], math.prod(d.value for d in dims[1:]))
+    target = (dims[0], math.prod(numbers[1:]))
     return (*args, target), ReshapeAttrs(), RESHAPE
 
 

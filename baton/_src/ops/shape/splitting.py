@@ -20,6 +20,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import FollowsInput
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import starts_of
 from baton._src.ops.shape.targets import target_numbers
@@ -132,7 +133,7 @@ def infer_even_split(call: OpCall[SplitAttrs]) -> Info:
 
 def split_to_relax(args: Exprs, a: SplitAttrs) -> InRelax:
     """Relay's parts are equal: where it takes a run to know the axis, the run checks it."""
-    dims = getattr(getattr(args[0].struct_info_, "shape", None), "values", None)
+    dims = said_dims(args[0].struct_info_)
     is_known = dims is not None and isinstance(dims[a.axis], IntImm)
     return (args, a) if is_known or not isinstance(a.indices_or_sections, int) else (args, a, EVEN_SPLIT)
 
