@@ -307,3 +307,10 @@ def test_operators_of_python_have_the_line_that_writes_them() -> None:
     for x in (relay.Var("x"), _x(2)):
         calls = (x + x, 2.0 * x, -x, x.astype("int32"))
         assert all(call.span is not None and "test_builders.py" in str(call.span) for call in calls)
+
+
+def test_borders_are_numbers_or_sequences_of_them() -> None:
+    """Guards: an array of NumPy is several numbers, though it has `__index__` as one number has."""
+    for border in ((1, 2), [1, 2], np.array([1, 2])):
+        assert RELAY.nn.get_pad_tuple2d(border) == (1, 2, 1, 2)
+    assert RELAY.nn.get_pad_tuple1d(np.int64(3)) == (3, 3)

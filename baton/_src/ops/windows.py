@@ -30,7 +30,7 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def _numbers(value: Numbers) -> tuple[int, ...]:
-    return (operator.index(value),) if isinstance(value, SupportsIndex) else tuple(operator.index(v) for v in value)
+    return tuple(operator.index(v) for v in value) if isinstance(value, Iterable) else (operator.index(value),)
 
 
 def per_axis(value: Numbers, count: int, name: str) -> tuple[int, ...]:
