@@ -7,7 +7,6 @@ relax-ops-passes-vm §1, relay-language §6.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -86,13 +85,6 @@ def gradient_broadcast(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad
     return [b.op("collapse_sum_like", grad, args[0]), *(None for _ in args[1:])]
 
 
-_BROADCAST: dict[str, Any] = {
-    "infer": infer_broadcast_to,
-    "compute": compute_broadcast_to,
-    "gradient": gradient_broadcast,
-    "fusion": Fusion.BROADCAST,
-}
-
 BROADCAST_TO = OpDef(
     "broadcast_to",
     ShapeAttrs,
@@ -105,7 +97,10 @@ BROADCAST_TO = OpDef(
         Sample((Arr((1, 3)),), ShapeAttrs(shape=(2, 3))),
     ),
     summary="Broadcast to a shape, by NumPy's rules.",
-    **_BROADCAST,
+    infer=infer_broadcast_to,
+    compute=compute_broadcast_to,
+    gradient=gradient_broadcast,
+    fusion=Fusion.BROADCAST,
 )
 DYN_BROADCAST_TO = OpDef(
     "dyn.broadcast_to",
@@ -115,7 +110,10 @@ DYN_BROADCAST_TO = OpDef(
     shape_values=(1,),
     samples=lambda: (),
     summary="Broadcast to a shape computed at run time.",
-    **_BROADCAST,
+    infer=infer_broadcast_to,
+    compute=compute_broadcast_to,
+    gradient=gradient_broadcast,
+    fusion=Fusion.BROADCAST,
 )
 BROADCAST_TO_LIKE = OpDef(
     "broadcast_to_like",
@@ -124,7 +122,10 @@ BROADCAST_TO_LIKE = OpDef(
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 1)), Arr((2, "n", 4)))),),
     summary="Broadcast to the shape of another tensor.",
-    **_BROADCAST,
+    infer=infer_broadcast_to,
+    compute=compute_broadcast_to,
+    gradient=gradient_broadcast,
+    fusion=Fusion.BROADCAST,
 )
 
 
@@ -189,13 +190,6 @@ def gradient_collapse(b: CallMaker, args: Exprs, a: Attrs, out: GraphExpr, grad:
     return [b.op("broadcast_to", grad, b.shape_of(args[0])), *(None for _ in args[1:])]
 
 
-_COLLAPSE: dict[str, Any] = {
-    "infer": infer_collapse,
-    "compute": compute_collapse,
-    "gradient": gradient_collapse,
-    "fusion": Fusion.COMM_REDUCE,
-}
-
 COLLAPSE_SUM_TO = OpDef(
     "collapse_sum_to",
     ShapeAttrs,
@@ -207,7 +201,10 @@ COLLAPSE_SUM_TO = OpDef(
         Sample((Arr((2, 3)),), ShapeAttrs(shape=())),
     ),
     summary="Sum over the axes that broadcasting the given shape to the operand's shape would add or stretch.",
-    **_COLLAPSE,
+    infer=infer_collapse,
+    compute=compute_collapse,
+    gradient=gradient_collapse,
+    fusion=Fusion.COMM_REDUCE,
 )
 COLLAPSE_SUM_LIKE = OpDef(
     "collapse_sum_like",
@@ -215,7 +212,10 @@ COLLAPSE_SUM_LIKE = OpDef(
     reference=lambda inputs, a: collapse(inputs[0], inputs[1].shape),
     samples=lambda: (Sample((Arr((2, "n", 4)), Arr(("n", 1)))), Sample((Arr((2, 3)), Arr((2, 3))))),
     summary="Sum over broadcast axes to get the shape of another tensor.",
-    **_COLLAPSE,
+    infer=infer_collapse,
+    compute=compute_collapse,
+    gradient=gradient_collapse,
+    fusion=Fusion.COMM_REDUCE,
 )
 
 BROADCASTS: tuple[Definition, ...] = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -162,8 +161,6 @@ def samples() -> tuple[Sample, ...]:
     )
 
 
-FACETS: dict[str, Any] = {"compute": compute, "fusion": Fusion.INJECTIVE, "gradient": gradient}
-
 RESHAPE = OpDef(
     "reshape",
     ReshapeAttrs,
@@ -176,7 +173,9 @@ RESHAPE = OpDef(
     relay_builder=relay_builder,
     relax_builder=relax_builder,
     samples=samples,
-    **FACETS,
+    compute=compute,
+    fusion=Fusion.INJECTIVE,
+    gradient=gradient,
 )
 
 DYN_RESHAPE = OpDef(
@@ -189,7 +188,9 @@ DYN_RESHAPE = OpDef(
     shape_values=(1,),
     samples=lambda: (),
     summary="Reshape to a target computed at run time.",
-    **FACETS,
+    compute=compute,
+    fusion=Fusion.INJECTIVE,
+    gradient=gradient,
 )
 
 RESHAPES = (RESHAPE, DYN_RESHAPE)

@@ -15,7 +15,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.reshape import FACETS, RESHAPE, ReshapeAttrs, compute
+from baton._src.ops.shape.reshape import RESHAPE, ReshapeAttrs, compute, gradient
 from baton._src.tir.expr import IntImm
 
 D = TypeVar("D", bound=Dim)
@@ -91,7 +91,9 @@ FLATTEN = OpDef(
     relay_name=NotApplicable("Relay writes reshape(x, -1)"),
     samples=lambda: (Sample((Arr(("n", 4)),)), Sample((Arr(()),)), Sample((Arr((2, 3, 2)),))),
     summary="Flatten to one axis.",
-    **FACETS,
+    compute=compute,
+    fusion=Fusion.INJECTIVE,
+    gradient=gradient,
 )
 
 
@@ -113,7 +115,9 @@ BATCH_FLATTEN = OpDef(
     reference=lambda inputs, a: np.reshape(inputs[0], (inputs[0].shape[0], int(np.prod(inputs[0].shape[1:])))),
     samples=lambda: (Sample((Arr(("n", 4, 2)),)), Sample((Arr((3,)),))),
     summary="Flatten all axes but the first into one.",
-    **FACETS,
+    compute=compute,
+    fusion=Fusion.INJECTIVE,
+    gradient=gradient,
 )
 
 RESHAPE_RELATIVES: tuple[Definition, ...] = (RESHAPE_LIKE, FLATTEN, BATCH_FLATTEN)
