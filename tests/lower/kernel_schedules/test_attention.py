@@ -30,6 +30,12 @@ CASES: list[tuple[tuple[int, ...], str | None]] = [
     ((1, 1, 1, 1, 1, 1, 1), None),
     ((1, 20, 320, 2, 1, 24, 64), "BottomRight"),  # wide tiles: keys and columns fill panels of four vectors
 ]
+MASKED: list[tuple[tuple[int, ...], str | None]] = [
+    ((1, 300, 600, 2, 1, 16, 16), "BottomRight"),
+    ((1, 300, 600, 2, 2, 16, 16), "TopLeft"),
+    ((1, 70, 64, 2, 2, 16, 16), "BottomRight"),  # the first queries see no key
+    ((2, 300, 270, 2, 1, 16, 16), "BottomRight"),
+]
 FEW: list[tuple[tuple[int, ...], str | None]] = [
     ((1, 1, 513, 6, 2, 64, 64), None),
     ((2, 3, 300, 5, 1, 16, 32), "BottomRight"),  # tiles of four heads and of one
@@ -85,6 +91,21 @@ def test_attention(sizes: tuple[int, ...], mask: str | None, target: Target, sym
         wanted = ATTENTIONS[1].reference([x.astype("float64") for x in given], AttentionAttrs(None, mask))
     out = np.zeros(wanted.shape, "float32")
     assert call(build(decision.func, target, checked=True), decision.func, *given, out) is None
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("symbolic", [True, False])
+@pytest.mark.parametrize("case", MASKED)
+def test_keys_that_no_query_sees(case: tuple[tuple[int, ...], str | None], symbolic: bool) -> None:
+    """Guards how far tiles and blocks go under a causal mask."""
+    sizes, mask = case
+    func = decide(kernel(sizes, mask, symbolic), HOST).func
+    assert "seen" in script(func)
+    given = operands(sizes)
+    with np.errstate(invalid="ignore"):
+        wanted = ATTENTIONS[1].reference([x.astype("float64") for x in given], AttentionAttrs(None, mask))
+    out = np.zeros(wanted.shape, "float32")
+    assert call(build(func, HOST, checked=True), func, *given, out) is None
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
 
 

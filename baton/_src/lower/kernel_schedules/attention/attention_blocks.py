@@ -15,6 +15,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.attention.attention_horizon import keys_seen
 from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
 from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, Members, panels_of
 from baton._src.lower.kernel_schedules.attention.attention_softmax import LOWEST, softmax
@@ -55,7 +56,9 @@ def task(
     queries = for_members(members, lambda member: _tiles(block, first, count, member))
     body = with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
     if not block.single:
-        blocks = panels_of(as_int64(found.key.extent), keys_of_block(found, shape))
+        last = ops.subtract(ops.add(first, count), i64(1))
+        seen = keys_seen(found, first, last)
+        blocks = panels_of(as_int64(found.key.extent) if seen is None else seen, keys_of_block(found, shape))
         results = for_members(members, lambda member: write_out(block, first, count, member))
         start = for_members(members, lambda member: cleared(block, count, member))
         body = sequence(start, loop(number, blocks, body), results)
@@ -168,6 +171,17 @@ def _tiles(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> 
 
 
 def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
+    seen = keys_seen(block.found, first, ops.add(first, i64(rows - 1)))
+    if seen is None:
+        return _met(block, rows, first, local)
+    count = index_var("seen")
+    body = _met(replace(block, count=count), rows, first, local)
+    inside = body if block.single else st.IfThenElse(ops.greater(count, i64(0)), body)
+    return st.LetStmt(count, ops.min(ops.subtract(seen, block.start), as_int64(block.count)), inside)
+
+
+def _met(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
+    """A tile of queries meets the keys of the block."""
     return sequence(_scores(block, rows, first), softmax(block, rows, local), _weigh(block, rows, first, local))
 
 
