@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton import relax
+from baton import relax, relay
+from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.lower.relay_to_relax.module import lower
+from baton._src.passes.pipelines import simplify
 from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
 from baton._src.relax.nodes import Call
+from baton._src.transform.passes import Sequential
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, program, tensor, weights
 
@@ -61,6 +65,22 @@ def test_convolutions_of_bytes() -> None:
     assert attrs.data_layout == "NCHW"
     x = np.random.default_rng(1).integers(-128, 128, (1, 5, 5, 2)).astype("int8")
     np.testing.assert_array_equal(evaluate(after, "main", x), evaluate(before, "main", x))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_programs_without_dataflow_blocks(count: int) -> None:
+    """Guards what Relay is lowered to, and plain functions: their convolutions kept channels last and ran ten times as
+    long.
+    """
+    x = relay.var("x", shape=(1, 8, 8, 4))
+    y = x
+    for _ in range(count):
+        y = relay.nn.conv2d(y, relay.const(np.ones((3, 3, 4, 4), "float32")), padding=(1, 1), **LAST)
+    module = lower(relay.transform.InferType()(IRModule.from_expr(relay.Function([x], y))))
+    after = Sequential(simplify())(module)
+    convolutions = [n for n in post_order(after["main"]) if isinstance(n, Call) and n.op.name.endswith("conv2d")]
+    assert len(convolutions) == count
+    assert all(n.attrs.data_layout.startswith("NCHW") for n in convolutions)
 
 
 def test_left_alone() -> None:

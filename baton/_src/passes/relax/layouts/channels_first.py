@@ -5,7 +5,8 @@
     lv = R.permute_dims(x, [0, 3, 1, 2]); lv1 = R.permute_dims(w, ...)
     lv2 = R.nn.relu(R.nn.conv2d(lv, lv1)); gv = R.permute_dims(lv2, [0, 2, 3, 1])
 
-Transposes are only at the ends of a chain (`convert_layout`); BlockChannels then converts the chain further. Functions
+Transposes are only at the ends of a chain (`convert_layout`); BlockChannels then converts the chain further. Layouts
+change within dataflow blocks, which programs written without them get here, as those lowered from Relay do. Functions
 with convolutions in blocked layouts are left alone: their layout was chosen on purpose.
 """
 
@@ -21,6 +22,7 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow
 from baton._src.passes.relax.layouts.convert_layout import converted
 from baton._src.relax.nodes import Call, Function
 from baton._src.support.dataclass import dataclass
@@ -49,7 +51,10 @@ class ChannelsFirst(FunctionPass):
             if call.attrs.data_layout == f"N{letters}C" and _may_convert(call.op):
                 kernel = "IO" if isinstance(call.attrs, ConvTransposeAttrs) else "OI"
                 wanted["relax." + call.op.definition.name] = ("NC" + letters, kernel + letters)
-        return converted(function, module, wanted, LAST) if wanted else function
+        if not wanted:
+            return function
+        in_blocks = ConvertToDataflow(min_size=1).run_function(function, module, ctx)
+        return converted(in_blocks, module, wanted, LAST)
 
 
 def _may_convert(op: Any) -> bool:
