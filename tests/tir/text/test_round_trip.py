@@ -229,3 +229,15 @@ def main(A: T.Buffer((24,), "int32")):
     shown = script(func)
     assert_structural_equal(func, parse_text(shown))
     assert shown.index("in range(3)") < shown.index("row =") < shown.index("x: T.int32") < shown.index("part =")
+
+
+def test_a_size_that_stands_for_a_value_stays_a_size() -> None:
+    """A let of a SizeVar was printed as of a Var, which is another function."""
+    text = """@T.prim_func
+def kernel(A: T.Buffer((4,), "int32")):
+    n: T.SizeVar("n", "int32") = A[0] + 1
+    A[1] = n
+"""
+    kernel = parse_text(text)
+    assert 'n: T.SizeVar("n", "int32") = A[0] + 1' in script(kernel)
+    assert_structural_equal(parse_text(script(kernel)), kernel)

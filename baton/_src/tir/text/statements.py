@@ -11,7 +11,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, IntImm, Var
+from baton._src.tir.expr import BufferLoad, IntImm, SizeVar, Var
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -139,8 +139,7 @@ class StatementPrinter:
         """Write a statement whose body goes on in the same scope, and return that body; None for other statements."""
         match node:
             case LetStmt():
-                kind = f'handle("{node.var.pointee}", "{node.var.scope or "global"}")' if node.var.pointee else None
-                self.line(f"{self.names.of(node.var)}: T.{kind or node.var.dtype} = {self.expr(node.value)}")
+                self.line(f"{self.names.of(node.var)}: {_annotation(node.var)} = {self.expr(node.value)}")
                 self.declare_waiting(*declared_in(node))
             case AttrStmt():
                 launched = launched_axis(node)
@@ -283,6 +282,13 @@ class StatementPrinter:
         dims, options = buffer_args(buffer, self.expr)
         shown = ", ".join([region_text(match.source, self.names), dims, *options])
         self.line(f"{self.names.of(buffer)} = T.match_buffer({shown})")
+
+
+def _annotation(var: Var) -> str:
+    """The kind of a name that stands for a value."""
+    if var.pointee:
+        return f'T.handle("{var.pointee}", "{var.scope or "global"}")'
+    return f'T.SizeVar("{var.name}", "{var.dtype}")' if isinstance(var, SizeVar) else f"T.{var.dtype}"
 
 
 def _grid(node: For) -> list[For]:
