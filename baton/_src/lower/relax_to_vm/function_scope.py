@@ -25,6 +25,7 @@ from baton._src.relax.struct_info import StructInfo
 from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import FloatImm, IntImm, Var
 from baton._src.values.prim import literal_prim
 from baton._src.values.shape import ShapeTuple
@@ -91,10 +92,18 @@ class FunctionScope:
         """The shape heap as an argument; an empty one is null."""
         return self._heap if self._heap is not None else self.builder.convert_constant(None)
 
+    def _heap_with(self, *read: PrimExpr) -> Any:
+        """The heap with what is read. Error `pass-shape`: VMShapeLower has made one already, for what it knew of."""
+        needed = next((n for expr in read for n in post_order(expr) if isinstance(n, Var)), None)
+        if needed is not None and self._heap is None:
+            message = f"the size {needed.name} is read in a function whose sizes VMShapeLower has lowered"
+            raise fail("pass-shape", message, help="run it after passes that make new calls, as LegalizeOps does")
+        return self.heap()
+
     def slot(self, var: Var) -> Operand:
         """A register with the value of a shape variable."""
         slot = self.builder.imm(self.slots[var])
-        return self.builder.r(self.call_into("vm.builtin.load_slot", [self.heap(), slot]))
+        return self.builder.r(self.call_into("vm.builtin.load_slot", [self._heap_with(var), slot]))
 
     # --------------------------------------------------------------------------------------- literals
 
@@ -102,12 +111,12 @@ class FunctionScope:
         """A register with the value of a scalar expression."""
         expr = to_dim_expr(value, self.slots)
         known = expr if str(value.dtype) in ("bool", "float64") else ["cast", str(value.dtype), expr]
-        return self.call_into("vm.builtin.eval_prim", [self.heap(), Data([self.slot_names, known])])
+        return self.call_into("vm.builtin.eval_prim", [self._heap_with(value), Data([self.slot_names, known])])
 
     def shape(self, dims: Sequence[PrimExpr]) -> int:
         """A register with the shape of these dims."""
         known = [to_dim_expr(d, self.slots) for d in dims]
-        return self.call_into("vm.builtin.eval_shape", [self.heap(), Data([self.slot_names, *known])])
+        return self.call_into("vm.builtin.eval_shape", [self._heap_with(*dims), Data([self.slot_names, *known])])
 
     def literal_operand(self, expr: GraphExpr, program: Program) -> Operand | None:
         """The literal as a constant operand, if it can be one."""

@@ -486,3 +486,12 @@ def test_each_arm_of_a_branch_binds_its_sizes(chosen: bool) -> None:
     x, y = arrays((3,), (5,))
     found = values(module_of(IN_BOTH_ARMS), [np.array(chosen), x, y], Sequential(default_build()))
     same_values(found, x + 1 if chosen else y)
+
+
+def test_sizes_computed_after_they_were_lowered_are_told() -> None:
+    """Run as bytecode, such a program failed inside of the machine, which had no heap to read sizes from."""
+    lowered = Sequential([VMShapeLower(), LegalizeOps()])(program([tensor("x", dim(), 4)], lambda b, x: R.exp(x)))
+    with pytest.raises(DiagnosticError, match="the size n is read"):
+        relax_build(lowered, "llvm", exec_mode="bytecode")
+    (x,) = arrays((3, 4))
+    same_values(VirtualMachine(relax_build(lowered, "llvm"))["main"](baton.nd.array(x)).numpy(), np.exp(x))
