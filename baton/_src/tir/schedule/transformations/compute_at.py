@@ -25,6 +25,7 @@ from baton._src.tir.schedule.tree import (
     computes,
     find_block,
     find_loop,
+    is_equal,
     is_true,
     path_to,
     realizes,
@@ -242,11 +243,11 @@ def _nest(
 ) -> st.Stmt:
     """Loops over the part of the block's axes given by `wanted`; axes it does not fix run over their whole range."""
     block = realize.block
-    ranges = ranges_of(block, wanted, before)
-    loops: list[tuple[tir.Var, PrimExpr]] = []
     analyzer = Analyzer()
     for outer, over in around.items():
         analyzer.bind(outer, over)
+    ranges = ranges_of(block, wanted, before, analyzer)
+    loops: list[tuple[tir.Var, PrimExpr]] = []
     values: list[PrimExpr] = []
     predicate: PrimExpr = tir.IntImm("bool", 1)
     for axis in block.iter_vars:
@@ -277,7 +278,7 @@ def _certainly_inside(part: Range, whole: Range) -> bool:
     if len(constant) == 4:
         low, count, begin, size = constant
         return begin <= low and low + count <= begin + size
-    return not any(isinstance(n, tir.Var) for n in post_order(part.min)) and part.extent is whole.extent
+    return part.extent is whole.extent and is_equal(part.min, whole.min)
 
 
 def _bounded(analyzer: Analyzer, predicate: PrimExpr, value: PrimExpr, domain: Range, fits: bool) -> PrimExpr:

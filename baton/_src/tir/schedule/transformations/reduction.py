@@ -50,9 +50,8 @@ def _check(realize: st.BlockRealize, outer: set[tir.Var], below: list[st.For], v
         raise refuse(f"block {realize.block.name_hint} has no initialisation")
     reduced = variables_of(realize, reducing=True)
     if carried := outer & reduced:
-        raise refuse(
-            f"{min(v.name for v in carried)}, outside of {var.name}, reduces: the initialisation would run many times"
-        )
+        outside = min(v.name for v in carried)
+        raise refuse(f"{outside}, outside of {var.name}, reduces: the initialisation would run more than once")
     fused = next((v for v in variables_of(realize, reducing=False) if v in reduced), None)
     if fused is not None:
         raise refuse(
