@@ -174,10 +174,10 @@ def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
     seen = keys_seen(block.found, first, ops.add(first, i64(rows - 1)))
     if seen is None:
         return _met(block, rows, first, local)
-    count = index_var("seen")
+    # No variable: that it is at most the block's keys is seen from the expression only, and strips are masked else.
+    count = ops.min(ops.subtract(seen, block.start), as_int64(block.count))
     body = _met(replace(block, count=count), rows, first, local)
-    inside = body if block.single else st.IfThenElse(ops.greater(count, i64(0)), body)
-    return st.LetStmt(count, ops.min(ops.subtract(seen, block.start), as_int64(block.count)), inside)
+    return body if block.single else st.IfThenElse(ops.greater(count, i64(0)), body)
 
 
 def _met(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
