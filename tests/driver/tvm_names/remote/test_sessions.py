@@ -194,6 +194,8 @@ def test_graphs_run_there(remote: RPCSession, tmp_path: Path) -> None:
     np.testing.assert_allclose(module.get_output(0).numpy(), (x + 1) @ w.T, rtol=1e-5)
     assert module.get_num_inputs() == 1
     assert module.benchmark(remote.cpu(), number=1, repeat=2).mean > 0
+    timer = module.module.time_evaluator("run", remote.cpu(), number=1, repeat=3)  # as scripts for boards measure
+    assert len(timer().results) == 3
     with pytest.raises(RPCError, match="input-unknown"):
         module.set_input("z", x)
     created = graph_executor.create(library.get_graph_json(), there, remote.cpu())

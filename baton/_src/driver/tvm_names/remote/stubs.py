@@ -200,6 +200,11 @@ class RemoteObject:
             raise AttributeError(name)
         return partial(self.stub.call_with_copies, name)
 
+    @property
+    def module(self) -> Any:
+        """The module of an executor, whose `time_evaluator("run", device)` measures where it is."""
+        return self.stub.peer.get(self.stub.number, "module")
+
     def __getitem__(self, key: str) -> Callable[..., Any]:
         found: Callable[..., Any] = self.stub.call("__getitem__", key)
         return found
