@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,21 @@ def test_temporary_folders_give_paths() -> None:
         (temp.path / "a.o").touch()
         assert (temp / "a.o").exists()
         assert temp.listdir() == ["a.o"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_temporary_folders_go_with_their_handles() -> None:
+    """As in TVM, without a word: a handle that a script dropped was a ResourceWarning."""
+    temp = utils.tempdir()
+    place = temp.path
+    assert place.is_dir()
+    del temp
+    gc.collect()
+    assert not place.exists()
+    kept = utils.tempdir(keep_for_debug=True)
+    kept.remove()
+    assert kept.path.is_dir()
+    kept.path.rmdir()
 
 
 def test_archives_among_files_are_unpacked(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +21,10 @@ class TempDirectory:
     _keeps: ClassVar[bool] = False
 
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
-        if custom_path is None and (self._keeps if keep_for_debug is None else keep_for_debug):
-            custom_path = tempfile.mkdtemp(prefix="baton-")
-        self._handle = None if custom_path else tempfile.TemporaryDirectory(prefix="baton-")
-        if custom_path:
-            os.makedirs(custom_path, exist_ok=True)
-        self.temp_dir = custom_path or (self._handle.name if self._handle else "")
+        self.temp_dir = custom_path or tempfile.mkdtemp(prefix="baton-")
+        os.makedirs(self.temp_dir, exist_ok=True)
+        stays = custom_path or (self._keeps if keep_for_debug is None else keep_for_debug)
+        self._removal = None if stays else weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
 
     @classmethod
     @contextmanager
@@ -52,8 +51,8 @@ class TempDirectory:
 
     def remove(self) -> None:
         """Delete the folder, unless it was given by the user."""
-        if self._handle is not None:
-            self._handle.cleanup()
+        if self._removal is not None:
+            self._removal()
 
     def __truediv__(self, name: str | Path) -> Path:
         return self.path / name
