@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 
 import baton as tvm
 from baton import relax, tir
+from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.builtins.paged_cache import PagedCache
 from baton._src.runtime.vm.builtins.paged_rows import Row
 from baton.error import DiagnosticError
 from baton.relax.frontend import nn
 from baton.relax.frontend.nn.llm.kv_cache import FlashInferPagedKVCache, PagedKVCache, RopeMode, TIRPagedKVCache
 from baton.relax.frontend.nn.llm.position_embedding import llama_rope, llama_rope_with_position_map
+from baton.script import from_source
 
 HEADS, SHARED, SIZE, LAYERS, PAGE = 4, 2, 8, 2, 4
 FUSED = HEADS + 2 * SHARED
@@ -173,6 +176,32 @@ class Session:
 @pytest.fixture(scope="module")
 def plain() -> Session:
     return Session({})
+
+
+def test_kernels_are_those_of_the_program(plain: Session, tmp_path: Path) -> None:
+    """Guards how a cache gets its kernels: from bytecode, from a file, from the text, and interpreted."""
+    library = str(tmp_path / "model.so")
+    relax.build(plain.module, "llvm").export_library(library)
+    read = from_source(plain.module.script())
+    machines = [
+        plain.machine,
+        relax.VirtualMachine(tvm.runtime.load_module(library), tvm.cpu()),
+        relax.VirtualMachine(relax.build(read, "llvm", exec_mode="bytecode"), tvm.cpu()),
+        Interpreter(read),
+    ]
+    rng, found = np.random.default_rng(1), list[Any]()
+    tokens = [tvm.nd.array(rng.normal(size=(1, n, FUSED, SIZE)).astype("float32")) for n in (5, 1)]
+    for machine in machines:
+        cache = machine["create"](*(tvm.runtime.ShapeTuple([n]) for n in (1, 40, 16, PAGE)))
+        assert cache._kernels is not None
+        tvm.get_global_func("vm.builtin.kv_state_add_sequence")(cache, 0)
+        for new in tokens:
+            begin = tvm.get_global_func("vm.builtin.kv_state_begin_forward")
+            begin(cache, tvm.runtime.ShapeTuple([0]), tvm.runtime.ShapeTuple([new.shape[1]]))
+            found.append(machine["attend"](new, cache)[0].numpy())
+    for part in range(2):
+        for other in found[part::2]:
+            np.testing.assert_allclose(other, found[part], rtol=1e-4, atol=1e-5)
 
 
 def test_sequences_grow_fork_shrink_and_leave(plain: Session) -> None:
