@@ -26,6 +26,10 @@ MODES = (
 )
 IN_PLACE = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 """Those in which an axis that keeps its extent keeps its elements."""
+EVERY_SIZE = ("half_pixel", "asymmetric", "pytorch_half_pixel")
+"""Those by which places in an image enlarged by a whole number do not depend on its size."""
+TIMES, SAMPLES = (2, 4, 8), (5, 16)
+"""Factors that are looked for between sizes that a run tells, and sizes at which places are looked at."""
 METHODS = ("nearest_neighbor", "linear", "cubic")
 ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 _EPSILON = 1e-5
@@ -149,6 +153,11 @@ class Steps:
     step: int
     times: int
     ahead: int = 0
+
+    @property
+    def repeats_all(self) -> bool:
+        """Whether elements are repeated from the first one on, each as often as the others."""
+        return self.times > 1 and self.first == self.ahead == 0
 
     def at(self, i: Any) -> Any:
         """The place for index `i`, a te scalar."""

@@ -17,7 +17,10 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
 from baton._src.ops.image.resampling import (
+    EVERY_SIZE,
     IN_PLACE,
+    SAMPLES,
+    TIMES,
     Steps,
     box,
     coordinate,
@@ -31,6 +34,7 @@ from baton._src.ops.image.resampling import (
 )
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.dtype import DataType
 
 
@@ -106,6 +110,8 @@ class _Resizing:
         s, steps = self.scalars, steps_along(before, after, self.a, SPATIAL[self.a.spatial].index(letter), self.places)
         if steps is None:
             return taps(s, source, lowest(s, source, self.a), before, self.a)
+        if self.a.method == "nearest_neighbor" and steps.repeats_all and enlarged_by(before, after) == steps.times:
+            return [(steps.at(at[letter]), None)]
         return taps(s, source, steps.low(s, at[letter]), before, self.a, steps.at(at[letter]))
 
     def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
@@ -123,13 +129,28 @@ class _Resizing:
 
 
 def steps_along(before: Any, after: Any, a: Any, axis: int, places: str) -> Steps | None:
-    """The steps of the first taps along a spatial axis, if its extents are known and the steps even. Coordinates are
-    of dtype `places`."""
-    if not (isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm)):
+    """The steps of the first taps along a spatial axis, if they are even; None also where they depend on extents that
+    only a run tells. Coordinates are of dtype `places`.
+    """
+    if isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm):
+        return _steps(before.value, after.value, a, axis, places)
+    times = enlarged_by(before, after)
+    if times is None or a.coordinate_transformation_mode not in EVERY_SIZE:
         return None
+    first, *others = (_steps(size, size * times, a, axis, places) for size in SAMPLES)
+    return first if all(steps == first for steps in others) else None
+
+
+def _steps(before: int, after: int, a: Any, axis: int, places: str) -> Steps | None:
     mode, part, s = a.coordinate_transformation_mode, box(a, axis), numpy_scalars(places)
-    source = coordinate(s, np.arange(after.value), before.value, after.value, mode, part)
-    return even_steps(s.index(lowest(s, source, a)), before.value)
+    source = coordinate(s, np.arange(after), before, after, mode, part)
+    return even_steps(s.index(lowest(s, source, a)), before)
+
+
+def enlarged_by(before: Any, after: Any) -> int | None:
+    """The factor between two extents, if it is a power of two, by which floats are multiplied exactly; else None."""
+    found = (times for times in TIMES if Analyzer().equal(after, before * times) is True)
+    return next(found, None)
 
 
 def _as(value: Any, dtype: DataType) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from baton._src.frontends.graph_builder.operands import at_least
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
-from baton._src.ops.image.resampling import even_steps
+from baton._src.ops.image.resampling import EVERY_SIZE, SAMPLES, TIMES, even_steps
 from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
@@ -68,9 +69,11 @@ AWAY = "away"
 def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
     """`x` resized along one axis."""
     g, scale = node.graph, _scale(node.graph, axis)
+    if style.method == "nearest" and (times := _times(g, style, axis)) is not None:
+        return g.call("repeat", x, repeats=times, axis=axis.place)
     source = _coordinates(g, style.mode, axis, scale)
     if style.method == "nearest":
-        out = _taken(g, x, axis, _within(g, _rounded(g, style.nearest, source, scale), axis))
+        out = _taken(g, x, axis, _nearest(g, style, axis, source, scale))
     elif source.array is not None and isinstance(axis.before, int):
         out = _by_weights(g, style, x, axis, source.array, axis.before)
     elif style.antialias and style.mode == "tf_crop_and_resize":
@@ -84,6 +87,30 @@ def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
     reaches = g.call("less_equal", source, _with(g, "subtract", _real(g, axis.before), 1.0))
     inside = g.call("logical_and", _with(g, "greater_equal", source, 0.0), reaches)
     return g.call("where", _column(g, inside, axis, out.rank), out, g.scalar(style.outside, out))
+
+
+def _nearest(g: GraphBuilder, style: Style, axis: Axis, source: Value, scale: Value) -> Value:
+    return _within(g, _rounded(g, style.nearest, source, scale), axis)
+
+
+def _times(g: GraphBuilder, style: Style, axis: Axis) -> int | None:
+    """How often each element is repeated along an axis whose size a run tells; None if it is none of the factors for
+    which floats are exact, or if elements are not repeated as often as one another.
+    """
+    if isinstance(axis.before, int) or style.mode not in EVERY_SIZE:
+        return None
+    of_sizes = math.isnan(axis.scale) and axis.computed is None
+    scales = TIMES if of_sizes else (axis.scale,)
+    times = next((n for n in TIMES if n in scales and g.prover.equal(axis.after, axis.before * n)), None)
+    if times is None:
+        return None
+    for size in SAMPLES:
+        sample, scale = replace(axis, before=size, after=size * times), g.constant(times, REAL)
+        places = _nearest(g, style, sample, _coordinates(g, style.mode, sample, scale), scale).array
+        steps = None if places is None else even_steps(places, size)
+        if steps is None or not steps.repeats_all or steps.times != times:
+            return None
+    return times
 
 
 def _taken(g: GraphBuilder, x: Value, axis: Axis, places: Value) -> Value:
