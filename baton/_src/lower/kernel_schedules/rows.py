@@ -27,13 +27,16 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
     index_var,
     loop,
+    nest,
     parallel_rows,
+    product,
     sequence,
     thread_work,
 )
 from baton._src.lower.kernel_schedules.shared.opaque_loops import shared_out
 from baton._src.lower.kernel_schedules.shared.open_pieces import before_rows, in_open_pieces
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
+from baton._src.lower.kernel_schedules.shared.repeated_rows import MANY_ROWS, rows_apart
 from baton._src.lower.kernel_schedules.shared.row_blocks import (
     ROW_BYTES,
     blocks_of_rows,
@@ -161,7 +164,8 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
     beside = interleaved(stage, target)
     if beside is not None:
         return beside
-    stage = merge_trailing(stage)
+    apart = rows_apart(stage)
+    is_apart, stage = apart is not stage, merge_trailing(apart)
     work = expression_cost(stage.value) + len(stage.loads) + 1
     store = st.BufferStore(stage.buffer, stage.value, stage.indices)
     if not stage.spatial:
@@ -169,9 +173,11 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
     last = stage.spatial[-1]
     if len(stage.spatial) == 1:
         return _flat(last, store, work, target)
-    inner = _in_pieces(last, store, target)
-    row_work = ops.multiply(as_int64(last.extent), i64(max(1, work // 4)))
-    return parallel_rows(stage.spatial[:-1], row_work, inner, target.num_cores)
+    inside = int(is_apart and (stage.spatial[-2].size or MANY_ROWS) < MANY_ROWS)
+    rows, again = stage.spatial[: -1 - inside], stage.spatial[-1 - inside : -1]
+    inner = nest(again, _in_pieces(last, store, target))
+    row_work = ops.multiply(product([a.extent for a in (*again, last)]), i64(max(1, work // 4)))
+    return parallel_rows(rows, row_work, inner, target.num_cores)
 
 
 def _in_pieces(axis: Axis, store: st.BufferStore, target: Target) -> st.Stmt:
