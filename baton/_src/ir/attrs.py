@@ -103,6 +103,8 @@ class Attrs:
         # `@attrs` makes the real one; `attr(default, doc)` is not a form that type checkers read defaults from.
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
+        __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
     def keys(self) -> tuple[str, ...]:
         """The names of the attributes, in order."""
         return self.names
@@ -137,13 +139,13 @@ class Attrs:
 
     def list_field_info(self) -> list[AttrFieldInfo]:
         """What the attributes are, for people."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # `@attrs` makes each record a dataclass
+        fields = dataclasses.fields(self)
         described = {f.name: str(f.metadata.get("doc", "")) for f in fields}
         return [AttrFieldInfo(n, type(content).__name__, described.get(n, "")) for n, content in self.items()]
 
     def with_attrs(self, **changes: object) -> Self:
         """A copy with some attributes changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # the same
+        return dataclasses.replace(self, **changes)
 
     @classmethod
     def said_in_relay(cls, given: Mapping[str, object]) -> Mapping[str, object]:

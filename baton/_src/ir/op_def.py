@@ -172,6 +172,19 @@ class CallMaker(Protocol):
         ...
 
 
+class OwnMaker(CallMaker, Protocol):
+    """Makes calls of one operator: what a builder of its own gets."""
+
+    @property
+    def definition(self) -> Definition:
+        """The operator."""
+        ...
+
+    def __call__(self, *args: Argument, **attrs: object) -> GraphExpr:
+        """A call with these operands (trailing Nones are left out) and attributes."""
+        ...
+
+
 # The operands are Any below: each operator has its own tuple of them, which the parameters of its functions say.
 Infer = Callable[[OpCall[A]], Info]
 Compute = Callable[[Any, A, Any], Any]

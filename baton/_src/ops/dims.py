@@ -25,6 +25,13 @@ def as_dim(value: PrimExpr | SupportsIndex) -> Dim:
     return value if isinstance(value, PrimExpr) else operator.index(value)
 
 
+def known_dim(dim: Dim) -> int:
+    """A dim that is known to be a number."""
+    found = as_dim(dim)
+    assert isinstance(found, int)
+    return found
+
+
 def as_dims(values: Iterable[PrimExpr | SupportsIndex]) -> tuple[Dim, ...]:
     """Each of them `as_dim`."""
     return tuple(as_dim(v) for v in values)

@@ -9,13 +9,13 @@ level 5.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, Definition, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
@@ -27,17 +27,18 @@ from baton._src.ops.operand_checks import check_integers, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class CropAttrs(Attrs):
     """Size, layout and method."""
 
-    crop_size: Any = attr(doc="height and width of the result")
+    crop_size: tuple[int, ...] = attr(doc="height and width of the result")
     layout: str = attr("NCHW", "NCHW or NHWC")
     method: str = attr("bilinear", "bilinear or nearest_neighbor")
     extrapolation_value: float = attr(0.0, "the value of pixels outside the image")
-    out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
+    out_dtype: DataType = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
         set_attr(self, "crop_size", tuple(map(operator.index, self.crop_size)))
@@ -61,19 +62,21 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
         call.fail(f"boxes must have four corners each, got {show_shape(boxes.shape)}")
     if which.shape is not None and DimMath(call.prover).equal(boxes.shape[0], which.shape[0]) is False:
         call.fail(f"there are {show_shape(boxes.shape)} boxes and {show_shape(which.shape)} box_indices")
-    return TensorInfo(crops_shape(call, x.shape, boxes.shape[0], a.crop_size), dtype, vdevice=x.vdevice)
+    return TensorInfo(crops_shape(call, a.layout, x.shape, boxes.shape[0], a.crop_size), dtype, vdevice=x.vdevice)
 
 
-def crops_shape(call: OpCall[Any], images: Sequence[Dim], count: Dim, size: Sequence[int]) -> tuple[Dim, ...]:
+def crops_shape(
+    call: OpCall[Attrs], layout: str, images: Sequence[Dim], count: Dim, size: Sequence[int]
+) -> tuple[Dim, ...]:
     """That of `count` parts of images, each of `size`; images without elements have no parts."""
-    batch, channels, *extents = (images[call.attrs.layout.index(letter)] for letter in "NCHW")
+    batch, channels, *extents = (images[layout.index(letter)] for letter in "NCHW")
     if 0 in (batch, *extents) and isinstance(count, int) and count > 0:
         what = call.op.inputs[1].name
         call.fail(f"data {show_shape(tuple(images))} has no elements that {count} {what} could name")
-    return (count, channels, *size) if call.attrs.layout == "NCHW" else (count, *size, channels)
+    return (count, channels, *size) if layout == "NCHW" else (count, *size, channels)
 
 
-def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
+def compute_crop(inputs: Sequence[k.Tensor], a: CropAttrs, out: k.Result) -> k.Tensor:
     """Up to four reads an element."""
     x, boxes, which = inputs
     first = a.layout == "NCHW"
@@ -81,7 +84,7 @@ def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
     beyond = k.const(as_element(a.extrapolation_value, out.dtype), out.dtype)
     real, wide = "float32", weighed_in(x)
 
-    def source(m: Any, i: Any, axis: int) -> Any:
+    def source(m: k.Scalar, i: k.Scalar, axis: int) -> k.Scalar:
         low, high = (k.cast(real, boxes(m, k.index(axis + 2 * end))) for end in (0, 1))
         last = k.cast(real, extents[axis] - k.index(1))
         size = a.crop_size[axis]
@@ -89,12 +92,12 @@ def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
             return k.const(0.5, real) * (low + high) * last
         return low * last + k.cast(real, i) * ((high - low) * last / k.const(float(size - 1), real))
 
-    def body(*o: Any) -> Any:
+    def body(*o: k.Scalar) -> k.Scalar:
         m, channel, position = (o[0], o[1], o[2:]) if first else (o[0], o[3], o[1:3])
         at = [source(m, position[axis], axis) for axis in (0, 1)]
         image = k.index(which(m))
 
-        def read(row: Any, column: Any) -> Any:
+        def read(row: k.Scalar, column: k.Scalar) -> k.Scalar:
             pixel = [
                 k.maximum(k.index(0), k.minimum(k.cast("int64", p), e - k.index(1)))
                 for p, e in zip((row, column), extents)
@@ -112,7 +115,7 @@ def compute_crop(inputs: Any, a: CropAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "crop_and_resize")
 
 
-def _blend(read: Any, at: Any, wide: str) -> Any:
+def _blend(read: Callable[[k.Scalar, k.Scalar], k.Scalar], at: Sequence[k.Scalar], wide: str) -> k.Scalar:
     (top, down), (left, across) = ((k.floor(u), k.cast(wide, u - k.floor(u))) for u in at)
     bottom, right = k.ceil(at[0]), k.ceil(at[1])
     upper = read(top, left) + (read(top, right) - read(top, left)) * across
@@ -120,7 +123,7 @@ def _blend(read: Any, at: Any, wide: str) -> Any:
     return upper + (lower - upper) * down
 
 
-def reference_crop(inputs: Any, a: CropAttrs) -> Any:
+def reference_crop(inputs: Sequence[AnyArray], a: CropAttrs) -> AnyArray:
     """Box by box."""
     x, boxes, which = inputs
     images = x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)
@@ -140,33 +143,34 @@ def reference_crop(inputs: Any, a: CropAttrs) -> Any:
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
 
-def _sources(low: Any, high: Any, extent: int, size: int) -> Any:
+def _sources(low: AnyArray, high: AnyArray, extent: int, size: int) -> list[AnyArray]:
     if size == 1:
         return [np.float32(0.5) * (low + high) * np.float32(extent - 1)]
     step = (high - low) * np.float32(extent - 1) / np.float32(size - 1)
     return [low * np.float32(extent - 1) + np.float32(i) * step for i in range(size)]
 
 
-def _pixel(image: Any, u: Any, v: Any, method: str) -> Any:
+def _pixel(image: AnyArray, u: AnyArray, v: AnyArray, method: str) -> AnyArray:
     if method != "bilinear":
         return image[:, int(np.floor(u + 0.5)), int(np.floor(v + 0.5))]
     top, left, bottom, right = (int(f(z)) for f in (np.floor, np.ceil) for z in (u, v))
     upper = image[:, top, left] + (image[:, top, right] - image[:, top, left]) * (v - left)
     lower = image[:, bottom, left] + (image[:, bottom, right] - image[:, bottom, left]) * (v - left)
-    return upper + (lower - upper) * (u - top)
+    found: AnyArray = upper + (lower - upper) * (u - top)
+    return found
 
 
 def relay_crop(
-    make: Any,
-    data: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
+    make: OwnMaker,
+    data: GraphExpr,
+    boxes: Argument,
+    box_indices: Argument,
+    crop_size: Sequence[int],
     layout: str,
     method: str = "bilinear",
     extrapolation_value: float = 0,
-    out_dtype: Any = None,
-) -> Any:
+    out_dtype: object = None,
+) -> GraphExpr:
     """The layout must be given."""
     return make(
         data,
@@ -205,4 +209,4 @@ CROP_AND_RESIZE = OpDef(
     summary="Crop boxes from images and resize them to one size.",
 )
 
-CROPS: tuple[OpDef[Any], ...] = (CROP_AND_RESIZE,)
+CROPS: tuple[Definition, ...] = (CROP_AND_RESIZE,)

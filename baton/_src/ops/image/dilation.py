@@ -7,7 +7,8 @@ Padding counts as 0. Layouts NCHW with kernels IHW, NHWC with HWI. Source: facts
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
-from baton._src.ops.layout_names import layout_over
+from baton._src.ops.layout_names import layout_over, whole
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, np_padded, padded, steps, window_extent
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 _KERNELS = {"NCHW": "IHW", "NHWC": "HWI"}
 
@@ -30,12 +32,12 @@ _KERNELS = {"NCHW": "IHW", "NHWC": "HWI"}
 class DilationAttrs(Attrs):
     """Geometry and layouts."""
 
-    strides: Any = attr(1, "strides of the window")
-    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
-    dilations: Any = attr(1, "dilation of the window")
+    strides: tuple[int, ...] = attr(1, "strides of the window")
+    padding: tuple[int, ...] = attr(0, "padding: one value, one per axis, or begins then ends")
+    dilations: tuple[int, ...] = attr(1, "dilation of the window")
     data_layout: str = attr("NCHW", "NCHW or NHWC")
     kernel_layout: str = attr("IHW", "IHW or HWI")
-    out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
+    out_dtype: DataType = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
         set_attr(self, "strides", steps(self.strides, 2, "strides"))
@@ -70,25 +72,25 @@ def infer(call: OpCall[DilationAttrs]) -> Info:
     return TensorInfo(tuple(shape), dtype, vdevice=x.vdevice)
 
 
-def compute(inputs: Any, a: DilationAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DilationAttrs, out: k.Result) -> k.Tensor:
     """A border of zeros, then one reduction."""
     x, w = inputs
     order = layout_over(a.data_layout, "NCHW", "data_layout")
     source = padded(x, order, "HW", list(a.padding[:2]), list(a.padding[2:]), 0)
     taps = [k.reduce_axis(w.shape[a.kernel_layout.index(letter)], f"r{letter.lower()}") for letter in "HW"]
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = order.split(indices)
-        tap = {"I": at["C"], "H": taps[0].var, "W": taps[1].var}
+        tap: dict[str, k.Scalar] = {"I": whole(at["C"]), "H": taps[0].var, "W": taps[1].var}
         for i, letter in enumerate("HW"):
-            at[letter] = at[letter] * a.strides[i] + taps[i].var * a.dilations[i]
+            at[letter] = whole(at[letter]) * a.strides[i] + taps[i].var * a.dilations[i]
         pixel, element = source(*order.indices(at)), w(*(tap[letter] for letter in a.kernel_layout))
         return k.reduce_max(k.cast(out.dtype, pixel) + k.cast(out.dtype, element), taps)
 
     return k.compute(out.shape, body, "dilation2d")
 
 
-def reference(inputs: Any, a: DilationAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: DilationAttrs) -> AnyArray:
     """Tap by tap."""
     dtype = k.DataType(inputs[0].dtype) if a.out_dtype.is_void else a.out_dtype
     x, w = (convert(v, dtype) for v in inputs)
@@ -97,12 +99,12 @@ def reference(inputs: Any, a: DilationAttrs) -> Any:
     p = a.padding
     x = np_padded(x, ((0, 0), (0, 0), (p[0], p[2]), (p[1], p[3])))
     spans = [(w.shape[1 + i] - 1) * a.dilations[i] for i in (0, 1)]
-    found: Any = None
+    values: list[AnyArray] = []
     for i, j in np.ndindex(*w.shape[1:]):
         rows = slice(i * a.dilations[0], x.shape[2] - spans[0] + i * a.dilations[0], a.strides[0])
         columns = slice(j * a.dilations[1], x.shape[3] - spans[1] + j * a.dilations[1], a.strides[1])
-        value = x[:, :, rows, columns] + w[None, :, i, j, None, None]
-        found = value if found is None else np.maximum(found, value)
+        values.append(x[:, :, rows, columns] + w[None, :, i, j, None, None])
+    found = functools.reduce(np.maximum, values)
     found = found if a.data_layout == "NCHW" else np.moveaxis(found, 1, 3)
     return np.ascontiguousarray(found)
 

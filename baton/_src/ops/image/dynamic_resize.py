@@ -7,13 +7,13 @@ values, over NumPy). DynamicToStatic makes the static operators of them where th
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.image.resize import ResizeAttrs, infer, reference
@@ -27,6 +27,7 @@ from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -42,12 +43,12 @@ class DynResizeAttrs(Attrs):
     cubic_alpha: float = attr(-0.5, "the cubic coefficient")
     cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
     extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
-    out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
+    out_dtype: DataType = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 
-    def static(self, size: Any, roi: Any) -> ResizeAttrs:
+    def static(self, size: npt.ArrayLike, roi: npt.ArrayLike) -> ResizeAttrs:
         """image.resize2d's attributes."""
         return ResizeAttrs(size=_integers(size), roi=np.asarray(roi).reshape(-1).tolist(), **dict(self.items()))
 
@@ -60,7 +61,7 @@ class DynUpsamplingAttrs(Attrs):
     method: str = attr("nearest_neighbor", "nearest_neighbor, bilinear or bicubic")
     align_corners: bool = attr(False, "align the corner pixels of input and output")
 
-    def static(self, *scales: Any) -> UpsamplingAttrs:
+    def static(self, *scales: npt.ArrayLike) -> UpsamplingAttrs:
         """nn.upsampling's attributes."""
         return UpsamplingAttrs(*map(_number, scales), **dict(self.items()))
 
@@ -73,30 +74,32 @@ class DynUpsampling3DAttrs(Attrs):
     method: str = attr("nearest_neighbor", "nearest_neighbor or trilinear")
     coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
 
-    def static(self, *scales: Any) -> Upsampling3DAttrs:
+    def static(self, *scales: npt.ArrayLike) -> Upsampling3DAttrs:
         """nn.upsampling3d's attributes."""
         return Upsampling3DAttrs(*map(_number, scales), **dict(self.items()))
 
 
-def _integers(values: Any) -> tuple[int, ...]:
+def _integers(values: npt.ArrayLike) -> tuple[int, ...]:
     return tuple(int(v) for v in np.asarray(values).reshape(-1))
 
 
-def _number(value: Any) -> float:
+def _number(value: npt.ArrayLike) -> float:
     found: float = np.asarray(value).reshape(()).item()
     return found
 
 
-def _infer(call: OpCall[Any]) -> Info:
+Dynamic = DynResizeAttrs | DynUpsamplingAttrs | DynUpsampling3DAttrs
+
+
+def _infer(call: OpCall[Dynamic]) -> Info:
     """As the static operator if every number is known, else with unknown extents of the image."""
     _check_operands(call)
-    static_rule = infer if isinstance(call.attrs, DynResizeAttrs) else infer_upsampling
-    given = call.values[1 : len(call.op.inputs)]
-    known = len(given) == len(call.op.inputs) - 1 and all(v is not None for v in given)
+    given = [v for v in call.values[1 : len(call.op.inputs)] if v is not None]
+    known = len(given) == len(call.op.inputs) - 1
     # Any numbers serve to check the rest of the call and to find its dtype.
-    stand_ins: Any = ((1, 1), (0, 0, 1, 1)) if static_rule is infer else (1,) * (len(call.args) - 1)
-    attributes = call.attrs.static(*(given if known else stand_ins))
-    found = static_rule(replace(call, args=call.args[:1], attrs=attributes))
+    resizes = isinstance(call.attrs, DynResizeAttrs)
+    stand_ins: Sequence[npt.ArrayLike] = ((1, 1), (0, 0, 1, 1)) if resizes else (1,) * (len(call.args) - 1)
+    found = _infer_static(call, given if known else stand_ins)
     if known or not isinstance(found, TensorInfo) or found.shape is None:
         return found
     order = layout_over(call.attrs.layout, "NC" + _letters(call), "layout")
@@ -105,14 +108,22 @@ def _infer(call: OpCall[Any]) -> Info:
     return TensorInfo(dims, found.dtype, vdevice=found.vdevice)
 
 
-def _letters(call: OpCall[Any]) -> str:
+def _infer_static(call: OpCall[Dynamic], numbers: Sequence[npt.ArrayLike]) -> Info:
+    """What the static operator infers with these numbers."""
+    attributes = call.attrs.static(*numbers)
+    if isinstance(attributes, ResizeAttrs):
+        return infer(OpCall(call.op, call.args[:1], attributes, call.prover, span=call.span))
+    return infer_upsampling(OpCall(call.op, call.args[:1], attributes, call.prover, span=call.span))
+
+
+def _letters(call: OpCall[Dynamic]) -> str:
     return SPATIAL[3 if isinstance(call.attrs, DynUpsampling3DAttrs) else 2]
 
 
 _EXTENTS = {"size": 2, "roi": 4}
 
 
-def _check_operands(call: OpCall[Any]) -> None:
+def _check_operands(call: OpCall[Attrs]) -> None:
     """size and roi are vectors, factors are scalars."""
     sizes = DimMath(call.prover)
     for position, operand in enumerate(call.op.inputs[1:], start=1):
@@ -125,7 +136,9 @@ def _check_operands(call: OpCall[Any]) -> None:
             call.fail(f"size must hold integers, got {given.dtype}", code="op-dtype")
 
 
-def _define(name: str, record: Any, operands: tuple[Input, ...], meaning: Any) -> OpDef[Any]:
+def _define(
+    name: str, record: type[Attrs], operands: tuple[Input, ...], meaning: Callable[..., AnyArray]
+) -> Definition:
     return OpDef(
         f"dyn.{name}",
         record,
@@ -147,7 +160,7 @@ _FACTORS = tuple(
     for letter, name in (("d", "depth"), ("h", "height"), ("w", "width"))
 )
 
-DYNAMIC_RESIZES: tuple[OpDef[Any], ...] = (
+DYNAMIC_RESIZES: tuple[Definition, ...] = (
     _define("image.resize2d", DynResizeAttrs, (Input("size", "height and width"), Input("roi", "a box")), reference),
     _define("nn.upsampling", DynUpsamplingAttrs, _FACTORS[1:], reference_upsampling),
     _define("nn.upsampling3d", DynUpsampling3DAttrs, _FACTORS, reference_upsampling),

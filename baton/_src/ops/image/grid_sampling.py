@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,14 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
-from baton._src.ops.image.resampling import weighed_in
+from baton._src.ops.image.resampling import N, Scalars, numpy_scalars, te_scalars, weighed_in
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
-from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+T = TypeVar("T")
 
 CUBIC_ALPHA = -0.75
 METHODS = ("nearest", "bilinear", "bicubic")
@@ -51,12 +53,12 @@ class GridSampleAttrs(Attrs):
         """The axis of the channels."""
         return self.layout.index("C")
 
-    def joined(self, outer: tuple[Any, Any], places: Sequence[Any]) -> tuple[Any, ...]:
+    def joined(self, outer: tuple[T, T], places: Sequence[T]) -> tuple[T, ...]:
         """Image, channel and places in the order of the layout."""
         image, channel = outer
         return (image, channel, *places) if self.channels == 1 else (image, *places, channel)
 
-    def places_of(self, shape: Sequence[Any]) -> tuple[Any, ...]:
+    def places_of(self, shape: Sequence[T]) -> tuple[T, ...]:
         """The spatial ones of the axes."""
         return tuple(dim for axis, dim in enumerate(shape) if axis not in (0, self.channels))
 
@@ -86,127 +88,89 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The operations that te scalars and NumPy arrays name differently; all of one dtype of floats."""
-
-    const: Callable[[Any], Any]
-    floor: Callable[[Any], Any]
-    nearest: Callable[[Any], Any]
-    absolute: Callable[[Any], Any]
-    least: Callable[[Any, Any], Any]
-    greatest: Callable[[Any, Any], Any]
-    choose: Callable[[Any, Any, Any], Any]
-
-
-def te_numbers(wide: str) -> Numbers:
-    """Scalars of te, of the dtype `wide`."""
-    return Numbers(
-        const=lambda v: k.const(v, wide) if isinstance(v, (int, float)) else k.cast(wide, v),
-        floor=k.floor,
-        nearest=k.nearbyint,
-        absolute=k.fabs,
-        least=k.minimum,
-        greatest=k.maximum,
-        choose=k.select,
-    )
-
-
-def array_numbers(wide: str) -> Numbers:
-    """Arrays of NumPy."""
-    return Numbers(
-        const=np.dtype(wide).type,
-        floor=np.floor,
-        nearest=np.rint,
-        absolute=np.abs,
-        least=np.minimum,
-        greatest=np.maximum,
-        choose=np.where,
-    )
-
-
-def place(f: Numbers, u: Any, extent: Any, align: bool) -> Any:
+def place(f: Scalars[N], u: N, extent: N | int, align: bool) -> N:
     """A coordinate of [-1, 1] as one of pixels."""
-    one, half = f.const(1.0), f.const(0.5)
-    if align:
-        return (u + one) * half * (f.const(extent) - one)
-    return ((u + one) * f.const(extent) - one) * half
+    one, half = f.number(1.0), f.number(0.5)
+    pixels = (u + one) * half * (f.number(extent) - one) if align else ((u + one) * f.number(extent) - one) * half
+    return pixels
 
 
-def inside(f: Numbers, u: Any, extent: Any, a: GridSampleAttrs) -> Any:
+def inside(f: Scalars[N], u: N, extent: N | int, a: GridSampleAttrs) -> N:
     """`u` moved into the image as the padding mode says."""
-    last = f.const(extent) - f.const(1.0)
+    last = f.number(extent) - f.number(1.0)
     if a.padding_mode == "reflection":
-        low = f.const(0.0 if a.align_corners else -0.5)
-        span = f.greatest(last if a.align_corners else f.const(extent), f.const(1e-6))
+        low = f.number(0.0 if a.align_corners else -0.5)
+        span = f.greatest(last if a.align_corners else f.number(extent), f.number(1e-6))
         distance = f.absolute(u - low)
         turns = f.floor(distance / span)
         rest = distance - turns * span
-        is_odd = turns - f.const(2.0) * f.floor(turns * f.const(0.5)) > f.const(0.5)
+        is_odd = turns - f.number(2.0) * f.floor(turns * f.number(0.5)) > f.number(0.5)
         u = f.choose(is_odd, span - rest + low, rest + low)
-    return f.least(f.greatest(u, f.const(0.0)), last)
+    return f.least(f.greatest(u, f.number(0.0)), last)
 
 
-def taps(f: Numbers, u: Any, extent: Any, a: GridSampleAttrs) -> list[tuple[Any, Any]]:
+def taps(f: Scalars[N], u: N, extent: N | int, a: GridSampleAttrs) -> list[tuple[N, N]]:
     """(pixel, weight) pairs along one axis; pixels are floats with whole values and may lie outside."""
     if a.method != "bicubic":
         moved = u if a.padding_mode == "zeros" else inside(f, u, extent, a)
         if a.method == "nearest":
-            return [(f.nearest(moved), f.const(1.0))]
+            return [(f.nearest(moved), f.number(1.0))]
         first = f.floor(moved)
         t = moved - first
-        return [(first, f.const(1.0) - t), (first + f.const(1.0), t)]
+        return [(first, f.number(1.0) - t), (first + f.number(1.0), t)]
     first = f.floor(u)
     weights = cubic_weights(f, u - first)
-    pixels = [first + f.const(float(n)) for n in (-1, 0, 1, 2)]
+    pixels = [first + f.number(float(n)) for n in (-1, 0, 1, 2)]
     if a.padding_mode != "zeros":
         pixels = [inside(f, p, extent, a) for p in pixels]
     return list(zip(pixels, weights))
 
 
-def cubic_weights(f: Numbers, t: Any) -> list[Any]:
+def cubic_weights(f: Scalars[N], t: N) -> list[N]:
     """Keys' kernel at distances 1 + t, t, 1 - t, 2 - t."""
-    c, one = f.const, f.const(1.0)
+    c, one = f.number, f.number(1.0)
 
-    def near(d: Any) -> Any:
+    def near(d: N) -> N:
         return (c(CUBIC_ALPHA + 2.0) * d - c(CUBIC_ALPHA + 3.0)) * d * d + one
 
-    def far(d: Any) -> Any:
+    def far(d: N) -> N:
         return ((c(CUBIC_ALPHA) * d - c(5.0 * CUBIC_ALPHA)) * d + c(8.0 * CUBIC_ALPHA)) * d - c(4.0 * CUBIC_ALPHA)
 
     return [far(one + t), near(t), near(one - t), far(c(2.0) - t)]
 
 
-def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
+def compute_sample(inputs: Sequence[k.Tensor], a: GridSampleAttrs, out: k.Result) -> k.Tensor:
     """A weighted sum of the pixels around the point."""
     x, grid = inputs
     extents, wide = a.places_of(x.shape), weighed_in(x, grid)
-    te = te_numbers(wide)
+    te = te_scalars(wide)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         b, c, o = indices[0], indices[a.channels], a.places_of(indices)
         axes = []
         for axis, extent in enumerate(extents):
             u = k.cast(wide, grid(b, k.index(len(extents) - 1 - axis), *o))
             axes.append(taps(te, place(te, u, k.index(extent), a.align_corners), k.index(extent), a))
-        total: Any = None
+        products = []
         for combination in itertools.product(*axes):
             weight = combination[0][1]
             for _, w in combination[1:]:
                 weight = weight * w
-            value = _read(x, a, (b, c), [pixel for pixel, _ in combination], wide) * weight
-            total = value if total is None else total + value
+            products.append(_read(x, a, (b, c), [pixel for pixel, _ in combination], wide) * weight)
+        total, *others = products
+        for value in others:
+            total = total + value
         return k.cast(out.dtype, total)
 
     return k.compute(out.shape, body, "grid_sample")
 
 
-def _read(x: k.Tensor, a: GridSampleAttrs, outer: tuple[Any, Any], pixels: Sequence[Any], wide: str) -> Any:
+def _read(x: k.Tensor, a: GridSampleAttrs, outer: tuple[k.Scalar, k.Scalar], pixels: k.Indices, wide: str) -> k.Scalar:
     """The pixel in the dtype `wide`, that of the coordinates too; zero outside, and where a coordinate is NaN.
 
     Coordinates are compared as the floats they are: a vector holds twice as many of them as of indices.
     """
-    tests: list[Any] = []
+    tests: list[k.Scalar] = []
     places = []
     for pixel, dim in zip(pixels, a.places_of(x.shape)):
         last = k.index(dim) - k.index(1)
@@ -217,10 +181,10 @@ def _read(x: k.Tensor, a: GridSampleAttrs, outer: tuple[Any, Any], pixels: Seque
     return k.select(k.all_of(tests), k.cast(wide, x(*a.joined(outer, places))), k.const(0.0, wide))
 
 
-def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
+def reference_sample(inputs: Sequence[AnyArray], a: GridSampleAttrs) -> AnyArray:
     """The same sum over whole arrays."""
     wide = weighed_in(*inputs)
-    x, grid, numbers = inputs[0].astype(wide), inputs[1].astype(wide), array_numbers(wide)
+    x, grid, numbers = inputs[0].astype(wide), inputs[1].astype(wide), numpy_scalars(wide)
     x = np.moveaxis(x, a.channels, 1)
     extents = x.shape[2:]
     axes = [
@@ -238,7 +202,8 @@ def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
             where.append(np.clip(np.nan_to_num(pixel), 0, extent - 1).astype(int))
         values = np.moveaxis(x, 1, -1)[(batch, *where)] * (weight * valid)[..., None]
         total += np.moveaxis(values, -1, 1)
-    return convert(np.ascontiguousarray(np.moveaxis(total, 1, a.channels)), DataType(inputs[0].dtype))
+    found: AnyArray = convert(np.ascontiguousarray(np.moveaxis(total, 1, a.channels)), DataType(inputs[0].dtype))
+    return found
 
 
 def _cases() -> tuple[Sample, ...]:

@@ -9,12 +9,13 @@ Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from baton._src.ops import kernel_words as k
 from baton._src.support.dataclass import dataclass
+from baton._src.values.tensor import AnyArray
 
 MODES = (
     "half_pixel",
@@ -40,20 +41,47 @@ LARGEST = 1 << 20
 """Extents up to which steps are looked for: float32 numbers that large still differ by less than a half."""
 
 
+N = TypeVar("N", k.Scalar, AnyArray)
+
+
+class Sampling(Protocol):
+    """What attributes say of resampling; `spatial` is the number of spatial axes."""
+
+    spatial: ClassVar[int]
+    roi: tuple[float, ...] | None
+    method: str
+    coordinate_transformation_mode: str
+    rounding_method: str
+    cubic_alpha: float
+    cubic_exclude: int
+
+
+class Typed(Protocol):
+    """A tensor or an array."""
+
+    @property
+    def dtype(self) -> object: ...
+
+
 @dataclass(frozen=True)
-class Scalars:
+class Scalars(Generic[N]):
     """The few operations that differ between te scalars and NumPy arrays. Numbers are of one dtype, indices int64."""
 
-    number: Callable[[Any], Any]
-    floor: Callable[[Any], Any]
-    ceil: Callable[[Any], Any]
-    index: Callable[[Any], Any]
-    extent: Callable[[Any], Any]
-    clamp: Callable[[Any, Any], Any]
-    choose: Callable[[Any, Any, Any], Any]
+    number: Callable[[N | float], N]
+    floor: Callable[[N], N]
+    ceil: Callable[[N], N]
+    index: Callable[[N], N]
+    extent: Callable[[N | int], N | int]
+    clamp: Callable[[N, N | int], N]
+    choose: Callable[[N, N, N], N]
+    nearest: Callable[[N], N]
+    """Rounded, halves to even."""
+    absolute: Callable[[N], N]
+    least: Callable[[N, N], N]
+    greatest: Callable[[N, N], N]
 
 
-def te_scalars(dtype: str) -> Scalars:
+def te_scalars(dtype: str) -> Scalars[k.Scalar]:
     """Those of kernels, with numbers of `dtype`."""
     return Scalars(
         number=lambda x: k.const(x, dtype) if isinstance(x, (int, float)) else k.cast(dtype, x),
@@ -63,10 +91,14 @@ def te_scalars(dtype: str) -> Scalars:
         extent=k.index,
         clamp=lambda i, extent: k.maximum(k.index(0), k.minimum(i, k.index(extent) - 1)),
         choose=k.select,
+        nearest=k.nearbyint,
+        absolute=k.fabs,
+        least=k.minimum,
+        greatest=k.maximum,
     )
 
 
-def numpy_scalars(dtype: str) -> Scalars:
+def numpy_scalars(dtype: str) -> Scalars[AnyArray]:
     """Those of NumPy, with numbers of `dtype`."""
     return Scalars(
         number=lambda x: np.asarray(x, dtype),
@@ -76,26 +108,32 @@ def numpy_scalars(dtype: str) -> Scalars:
         extent=lambda x: x,
         clamp=lambda i, extent: np.clip(i, 0, extent - 1),
         choose=np.where,
+        nearest=np.rint,
+        absolute=np.abs,
+        least=np.minimum,
+        greatest=np.maximum,
     )
 
 
-def weighed_in(*operands: Any) -> str:
+def weighed_in(*operands: Typed) -> str:
     """The dtype in which tensors or arrays are weighed: float64 where one is of it, else float32."""
     return "float64" if "float64" in [str(x.dtype) for x in operands] else "float32"
 
 
-def placed_in(a: Any, *operands: Any) -> str:
+def placed_in(a: Sampling, *operands: Typed) -> str:
     """The dtype of coordinates and weights: that in which elements are weighed, or float32, in which other compilers
     look for the nearest."""
     return "float32" if a.method == "nearest_neighbor" else weighed_in(*operands)
 
 
-def box(a: Any, axis: int) -> tuple[float, float]:
+def box(a: Sampling, axis: int) -> tuple[float, float]:
     """Start and end, along a spatial axis, of the part of the image that attributes ask for."""
     return (0.0, 1.0) if a.roi is None else (a.roi[axis], a.roi[axis + a.spatial])
 
 
-def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tuple[float, float]) -> Any:
+def coordinate(
+    s: Scalars[N], i: N | float, before: N | float, after: N | float, mode: str, box: tuple[float, float]
+) -> N:
     """The coordinate of index `i` in the source, a number of `s`."""
     at, x, y = s.number(i), s.number(before), s.number(after)
     one, half = s.number(1.0), s.number(0.5)
@@ -113,18 +151,20 @@ def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tupl
     return placed if mode == "half_pixel" else s.choose(y > one, placed, s.number(0.0) * placed)
 
 
-def _ratio(s: Scalars, room: Any, y: Any, one: Any) -> Any:
+def _ratio(s: Scalars[N], room: N, y: N, one: N) -> N:
     """room / (y - 1); 0 for a single element."""
     safe = s.choose(y > one, y - one, one)
     return s.choose(y > one, room / safe, s.number(0.0) * room)
 
 
-def lowest(s: Scalars, at: Any, a: Any) -> Any:
+def lowest(s: Scalars[N], at: N, a: Sampling) -> N:
     """The place of the first tap for a coordinate, which may be outside of the source, as a float."""
     return _rounded(s, at, a) if a.method == "nearest_neighbor" else s.floor(at)
 
 
-def taps(s: Scalars, at: Any, low: Any, before: Any, a: Any, first: Any = None) -> list[tuple[Any, Any]]:
+def taps(
+    s: Scalars[N], at: N, low: N, before: N | int, a: Sampling, first: N | None = None
+) -> list[tuple[N, N | None]]:
     """(source index, weight) pairs along one axis, for a coordinate and its `lowest` place, of which `first` is the
     index; nearest has one pair without a weight.
     """
@@ -159,17 +199,17 @@ class Steps:
         """Whether elements are repeated from the first one on, each as often as the others."""
         return self.times > 1 and self.first == self.ahead == 0
 
-    def at(self, i: Any) -> Any:
+    def at(self, i: k.Scalar) -> k.Scalar:
         """The place for index `i`, a te scalar."""
         return k.index(self.first) + (i * k.index(self.step) + k.index(self.ahead)) // k.index(self.times)
 
-    def low(self, s: Scalars, i: Any) -> Any:
+    def low(self, s: Scalars[N], i: N) -> N:
         """The place as a number. Half a step is added before it is rounded down: errors of floats do not count then."""
         ahead = s.number(i) * s.number(float(self.step)) + s.number(self.ahead + 0.5)
         return s.floor(ahead * s.number(1.0 / self.times)) + s.number(float(self.first))
 
 
-def even_steps(places: Any, before: int) -> Steps | None:
+def even_steps(places: AnyArray, before: int) -> Steps | None:
     """The steps of known places among `before` elements; None if they are uneven. Vectors of what is at even steps are
     loaded as runs of neighbours, others element by element.
     """
@@ -185,7 +225,7 @@ def even_steps(places: Any, before: int) -> Steps | None:
     return found if (places == expected).all() else None
 
 
-def _rounded(s: Scalars, at: Any, a: Any) -> Any:
+def _rounded(s: Scalars[N], at: N, a: Sampling) -> N:
     method = a.rounding_method or ("round" if a.coordinate_transformation_mode == "align_corners" else "floor")
     if method == "floor":
         return s.floor(at + s.number(_EPSILON))
@@ -196,7 +236,7 @@ def _rounded(s: Scalars, at: Any, a: Any) -> Any:
     return s.floor(at + s.number(0.5 + _EPSILON))
 
 
-def _cubic(s: Scalars, t: Any, alpha: float) -> list[Any]:
+def _cubic(s: Scalars[N], t: N, alpha: float) -> list[N]:
     """The weights of the four neighbours (Keys' kernel)."""
     a, one = s.number(alpha), s.number(1.0)
     two, three, four, five, eight = (s.number(float(n)) for n in (2, 3, 4, 5, 8))

@@ -8,14 +8,14 @@ relay-language §6 level 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
@@ -40,16 +40,17 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
 from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import target_dims
+from baton._src.ops.shape.targets import target_dims, target_numbers
 from baton._src.ops.windows import SPATIAL
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.values.dtype import VOID, DataType
-from baton._src.values.tensor import NDArray
+from baton._src.values.tensor import AnyArray, NDArray
 
 
-def _extents(size: Any, spatial: int) -> tuple[Dim, ...]:
+def _extents(size: Dim | Iterable[Dim], spatial: int) -> tuple[Dim, ...]:
     """The extents that were asked for; one number is for all axes."""
-    entries = tuple(size) if isinstance(size, Iterable) and not isinstance(size, str) else (size,) * spatial
+    entries = tuple(size) if isinstance(size, Iterable) else (size,) * spatial
     wrong = next((e for e in entries if isinstance(e, bool)), None)
     if wrong is not None:
         raise TypeError(f"size is made of integers, got {wrong}")
@@ -62,8 +63,8 @@ class ResizeAttrs(Attrs):
 
     spatial: ClassVar[int] = 2
 
-    size: Any = attr(None, "spatial extents of the result", relay_only=True)
-    roi: Any = attr(None, "box for tf_crop_and_resize: starts, then ends, from 0 to 1")
+    size: tuple[Dim, ...] | None = attr(None, "spatial extents of the result", relay_only=True)
+    roi: tuple[float, ...] | None = attr(None, "box for tf_crop_and_resize: starts, then ends, from 0 to 1")
     layout: str = attr("", "layout of the data")
     method: str = attr("linear", "nearest_neighbor, linear or cubic")
     coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
@@ -73,7 +74,7 @@ class ResizeAttrs(Attrs):
     cubic_alpha: float = attr(-0.5, "the cubic coefficient")
     cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
     extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
-    out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
+    out_dtype: DataType = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
@@ -98,11 +99,11 @@ class Resize3DAttrs(ResizeAttrs):
     spatial: ClassVar[int] = 3
 
 
-def _numbers(values: Any) -> tuple[float, ...]:
+def _numbers(values: Iterable[float | FloatImm | IntImm]) -> tuple[float, ...]:
     return tuple(float(v.value) if isinstance(v, (FloatImm, IntImm)) else float(v) for v in values)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[ResizeAttrs]) -> Info:
     """Spatial extents as asked, the rest as the data."""
     a, x = call.attrs, call.tensor(0)
     check_method(call, a)
@@ -128,7 +129,7 @@ def infer(call: OpCall[Any]) -> Info:
     return TensorInfo(order.physical(math, extents), dtype, vdevice=x.vdevice)
 
 
-def check_method(call: OpCall[Any], a: Any) -> None:
+def check_method(call: OpCall[Attrs], a: ResizeAttrs) -> None:
     """Names must be known."""
     checks = (
         ("method", a.method, METHODS),
@@ -140,22 +141,21 @@ def check_method(call: OpCall[Any], a: Any) -> None:
             call.fail(f"{name} {value!r} is not one of {', '.join(repr(n) for n in known)}", code="op-attribute")
 
 
-def reference(inputs: Any, a: Any) -> Any:
+def reference(inputs: Sequence[AnyArray], a: ResizeAttrs) -> AnyArray:
     """The same sum over whole axes."""
-    size = inputs[1] if len(inputs) > 1 else a.size
-    size = tuple(int(v) for v in size)
+    size = target_numbers(inputs, 1, a.size)
     return resample(inputs[0], size * a.spatial if len(size) == 1 else size, a)
 
 
-def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
+def resample(x: AnyArray, size: tuple[int, ...], a: ResizeAttrs) -> AnyArray:
     """Axis by axis."""
     letters = SPATIAL[a.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
     image = to_canonical(x, order, "NC" + letters)
-    dtype = DataType(image.dtype) if getattr(a, "out_dtype", VOID).is_void else a.out_dtype
+    dtype = DataType(image.dtype) if a.out_dtype.is_void else a.out_dtype
     value = image if a.method == "nearest_neighbor" else image.astype(weighed_in(image))
     s = numpy_scalars(placed_in(a, image))
-    outside: list[Any] = []
+    outside: list[AnyArray] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
         if before == after and a.coordinate_transformation_mode in IN_PLACE:
@@ -173,30 +173,31 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     return from_canonical(value, order, "NC" + letters)
 
 
-def _along(value: Any, axis: int, found: Any) -> Any:
-    if found[0][1] is None:
-        return np.take(value, found[0][0], axis=axis)
-    total: Any = 0
-    for index, weight in found:
-        shape = [1] * value.ndim
-        shape[axis] = -1
-        total = total + np.take(value, index, axis=axis) * weight.reshape(shape)
+def _along(value: AnyArray, axis: int, found: list[tuple[AnyArray, AnyArray | None]]) -> AnyArray:
+    shape = [1] * value.ndim
+    shape[axis] = -1
+    taken = [(np.take(value, index, axis=axis), weight) for index, weight in found]
+    total, *others = (part if weight is None else part * weight.reshape(shape) for part, weight in taken)
+    for part in others:
+        total = total + part
     return total
 
 
-def _gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def _gradient(b: CallMaker, args: Exprs, a: ResizeAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Every element of the result hands its gradient to what it was weighed from."""
     info = args[0].struct_info
     wanted = known_dims(a.size if a.size is not None else args[1].struct_info.values, "resizing")
     return [spread_back(b, grad, info, wanted * a.spatial if len(wanted) == 1 else wanted, a), None][: len(args)]
 
 
-def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> Any:
+def spread_back(
+    b: CallMaker, grad: GraphExpr, info: TensorStructInfo, size: tuple[int, ...], a: ResizeAttrs
+) -> GraphExpr:
     """The gradient of `resample` to `size`, towards its data."""
     letters = SPATIAL[a.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
     extents = known_extents(info, "resizing", (order.position(letter) for letter in letters))
-    if not getattr(a, "out_dtype", VOID).is_void and a.out_dtype != info.dtype:
+    if not a.out_dtype.is_void and a.out_dtype != info.dtype:
         grad = b.op("astype", grad, dtype=info.dtype)
     matrices, s = {}, numpy_scalars(placed_in(a, info))
     for axis, (letter, after) in enumerate(zip(letters, size)):
@@ -210,7 +211,7 @@ def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> 
     return transposed(b, grad, info, matrices)
 
 
-def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+def _samples(record: type[ResizeAttrs], spatial: int) -> tuple[Sample, ...]:
     s = (3,) * (spatial - 1)
     size = (5,) * (spatial - 1)
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
@@ -241,10 +242,10 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
 
 
 def relay_resize2d(
-    make: Any,
-    data: Any,
-    size: Any,
-    roi: Any = None,
+    make: OwnMaker,
+    data: GraphExpr,
+    size: object,
+    roi: object = None,
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -252,8 +253,8 @@ def relay_resize2d(
     cubic_alpha: float = -0.5,
     cubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
-    out_dtype: Any = None,
-) -> Any:
+    out_dtype: object = None,
+) -> GraphExpr:
     """A size or box that is computed makes it `dyn.image.resize2d`."""
     options = {
         "layout": layout,
@@ -275,17 +276,18 @@ def relay_resize2d(
     return make(data, size=size, roi=roi, **options)
 
 
-def from_constant(given: Any) -> Any:
+def from_constant(given: object) -> object:
     """The numbers of a constant; anything else as it is."""
-    return given.data.numpy().tolist() if isinstance(getattr(given, "data", None), NDArray) else given
+    data = getattr(given, "data", None)
+    return data.numpy().tolist() if isinstance(data, NDArray) else given
 
 
-def _kernel_fusion(a: Any) -> Fusion:
+def _kernel_fusion(a: ResizeAttrs) -> Fusion:
     """Elements that several results weigh are computed, and moved to where they lie, once."""
     return Fusion.INJECTIVE if a.method == "nearest_neighbor" else Fusion.OUT_ELEMWISE_FUSABLE
 
 
-def _define(spatial: int, record: Any) -> OpDef[Any]:
+def _define(spatial: int, record: type[ResizeAttrs]) -> OpDef[ResizeAttrs]:
     return OpDef(
         f"image.resize{spatial}d",
         record,
@@ -304,7 +306,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
     )
 
 
-RESIZES: tuple[OpDef[Any], ...] = (
+RESIZES: tuple[Definition, ...] = (
     _define(1, Resize1DAttrs),
     _define(2, ResizeAttrs),
     _define(3, Resize3DAttrs),

@@ -8,8 +8,8 @@ are picked, and a sum over all axes needs no memory between stages.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from baton._src.ops.image.resampling import (
     IN_PLACE,
     SAMPLES,
     TIMES,
+    Sampling,
     Steps,
     box,
     coordinate,
@@ -32,21 +33,28 @@ from baton._src.ops.image.resampling import (
     te_scalars,
     weighed_in,
 )
-from baton._src.ops.layout_names import layout_over
+from baton._src.ops.layout_names import Place, layout_over, whole
 from baton._src.ops.windows import SPATIAL
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.dtype import DataType
 
 
-def compute(inputs: Any, a: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: Resized, out: k.Result) -> k.Tensor:
     """The stages, the last one with what lies outside of the image and in the dtype of the result."""
     return _Resizing(inputs[0], out, a).result()
+
+
+class Resized(Sampling, Protocol):
+    """What attributes say of resizing images."""
+
+    layout: str
+    extrapolation_value: float
 
 
 class _Resizing:
     """One call: the image `x` is resampled to the extents of `out`."""
 
-    def __init__(self, x: k.Tensor, out: Any, a: Any) -> None:
+    def __init__(self, x: k.Tensor, out: k.Result, a: Resized) -> None:
         self.x, self.out, self.a = x, out, a
         self.wide = weighed_in(x)
         self.places = placed_in(a, x)
@@ -54,18 +62,18 @@ class _Resizing:
         self.order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
         self.letters = "".join(letter for letter in SPATIAL[a.spatial] if not self._stays(letter))
 
-    def result(self) -> Any:
+    def result(self) -> k.Tensor:
         before, left = self.x, self.letters
         while len(left) > 1 and self._is_separated():
             before, left = self._along(before, left[0]), left[1:]
 
-        def body(*indices: Any) -> Any:
+        def body(*indices: k.Scalar) -> k.Scalar:
             value = _as(self._weighted(before, indices, left), self.out.dtype)
             return self._extrapolated(value, indices)
 
         return k.compute(self.out.shape, body, "resize")
 
-    def _extents(self, letter: str) -> tuple[Any, Any]:
+    def _extents(self, letter: str) -> tuple[k.Scalar, k.Scalar]:
         """Those of an axis before and after."""
         place = self.order.position(letter)
         return k.index(self.x.shape[place]), k.index(self.out.shape[place])
@@ -82,28 +90,33 @@ class _Resizing:
         shape = (*before.shape[:place], self.out.shape[place], *before.shape[place + 1 :])
         return k.compute(shape, lambda *indices: self._weighted(before, indices, letter), f"resize_{letter}")
 
-    def _source(self, letter: str, at: Any) -> Any:
+    def _source(self, letter: str, at: Mapping[str, Place]) -> k.Scalar:
         """The coordinate in the image of an index of the result."""
         part = box(self.a, SPATIAL[self.a.spatial].index(letter))
-        return coordinate(self.scalars, at[letter], *self._extents(letter), self.a.coordinate_transformation_mode, part)
+        return coordinate(
+            self.scalars, whole(at[letter]), *self._extents(letter), self.a.coordinate_transformation_mode, part
+        )
 
-    def _weighted(self, before: k.Tensor, indices: Sequence[Any], letters: str) -> Any:
+    def _weighted(self, before: k.Tensor, indices: k.Indices, letters: str) -> k.Scalar:
         """The sum of the taps along the axes `letters`; the element itself where the nearest is taken."""
         at = self.order.split(indices)
         found = [self._taps(letter, at) for letter in letters]
-        total: Any = None
+        products: list[k.Scalar] = []
         for choice in itertools.product(*found):
             places = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
-            value: Any = before(*self.order.indices(places))
+            value: k.Scalar = before(*self.order.indices(places))
             if all(weight is None for _, weight in choice):
                 return value
             value = k.cast(self.wide, value)
             for _, weight in choice:
-                value = value * k.cast(self.wide, weight)
-            total = value if total is None else total + value
+                value = value if weight is None else value * k.cast(self.wide, weight)
+            products.append(value)
+        total, *others = products
+        for value in others:
+            total = total + value
         return total
 
-    def _taps(self, letter: str, at: Any) -> list[tuple[Any, Any]]:
+    def _taps(self, letter: str, at: Mapping[str, Place]) -> list[tuple[k.Scalar, k.Scalar | None]]:
         """(index, weight) pairs along an axis."""
         source = self._source(letter, at)
         before, after = self._extents(letter)
@@ -111,10 +124,10 @@ class _Resizing:
         if steps is None:
             return taps(s, source, lowest(s, source, self.a), before, self.a)
         if self.a.method == "nearest_neighbor" and steps.repeats_all and enlarged_by(before, after) == steps.times:
-            return [(steps.at(at[letter]), None)]
-        return taps(s, source, steps.low(s, at[letter]), before, self.a, steps.at(at[letter]))
+            return [(steps.at(whole(at[letter])), None)]
+        return taps(s, source, steps.low(s, whole(at[letter])), before, self.a, steps.at(whole(at[letter])))
 
-    def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
+    def _extrapolated(self, value: k.Scalar, indices: k.Indices) -> k.Scalar:
         """`extrapolation_value` where tf_crop_and_resize maps outside of the image."""
         if self.a.coordinate_transformation_mode != "tf_crop_and_resize":
             return value
@@ -128,7 +141,7 @@ class _Resizing:
         return value
 
 
-def steps_along(before: Any, after: Any, a: Any, axis: int, places: str) -> Steps | None:
+def steps_along(before: k.Scalar, after: k.Scalar, a: Resized, axis: int, places: str) -> Steps | None:
     """The steps of the first taps along a spatial axis, if they are even; None also where they depend on extents that
     only a run tells. Coordinates are of dtype `places`.
     """
@@ -141,19 +154,19 @@ def steps_along(before: Any, after: Any, a: Any, axis: int, places: str) -> Step
     return first if all(steps == first for steps in others) else None
 
 
-def _steps(before: int, after: int, a: Any, axis: int, places: str) -> Steps | None:
+def _steps(before: int, after: int, a: Resized, axis: int, places: str) -> Steps | None:
     mode, part, s = a.coordinate_transformation_mode, box(a, axis), numpy_scalars(places)
     source = coordinate(s, np.arange(after), before, after, mode, part)
     return even_steps(s.index(lowest(s, source, a)), before)
 
 
-def enlarged_by(before: Any, after: Any) -> int | None:
+def enlarged_by(before: k.Scalar, after: k.Scalar) -> int | None:
     """The factor between two extents, if it is a power of two, by which floats are multiplied exactly; else None."""
     found = (times for times in TIMES if Analyzer().equal(after, before * times) is True)
     return next(found, None)
 
 
-def _as(value: Any, dtype: DataType) -> Any:
+def _as(value: k.Scalar, dtype: DataType) -> k.Scalar:
     """Floats become integers by rounding."""
     if dtype.is_int and value.dtype.is_float:
         value = k.nearbyint(value)

@@ -5,13 +5,25 @@ Factors that are computed make the operators of `dyn` (`dynamic_resize`). Source
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import (
+    Argument,
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    OpCall,
+    OpDef,
+    OwnMaker,
+)
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.canonical_axes import to_canonical
 from baton._src.ops.dims import DimMath
@@ -30,6 +42,7 @@ from baton._src.ops.linear_axes import known_extents
 from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -71,17 +84,20 @@ class Upsampling3DAttrs(Attrs):
         return self.coordinate_transformation_mode
 
 
+Upsampling = UpsamplingAttrs | Upsampling3DAttrs
+U = TypeVar("U", UpsamplingAttrs, Upsampling3DAttrs)
+
 _LINEAR = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
-def as_resize(a: Any) -> Any:
+def as_resize(a: Upsampling) -> ResizeAttrs:
     """The resize that an upsampling is."""
     record = ResizeAttrs if len(a.scales) == 2 else Resize3DAttrs
     method = _LINEAR.get(a.method, a.method)
     return record(layout=a.layout, method=method, coordinate_transformation_mode=a.mode, rounding_method="")
 
 
-def infer_upsampling(call: OpCall[Any]) -> Info:
+def infer_upsampling(call: OpCall[Upsampling]) -> Info:
     """Spatial extents times their factors, rounded."""
     a, x = call.attrs, call.tensor(0)
     resize = as_resize(a)
@@ -104,7 +120,7 @@ def infer_upsampling(call: OpCall[Any]) -> Info:
     return TensorInfo(order.physical(math, extents), x.dtype, vdevice=x.vdevice)
 
 
-def reference_upsampling(inputs: Any, a: Any) -> Any:
+def reference_upsampling(inputs: Sequence[AnyArray], a: Upsampling) -> AnyArray:
     """Resampled to the scaled extents."""
     x = inputs[0]
     resize = as_resize(a)
@@ -113,7 +129,7 @@ def reference_upsampling(inputs: Any, a: Any) -> Any:
     return resample(x, tuple(int(d * s + 0.5) for d, s in zip(image.shape[2:], a.scales)), resize)
 
 
-def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def _gradient_upsampling(b: CallMaker, args: Exprs, a: Upsampling, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """That of the resize which it is."""
     info, resize = args[0].struct_info, as_resize(a)
     order = layout_over(a.layout, "NC" + SPATIAL[resize.spatial], "layout")
@@ -122,7 +138,7 @@ def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list
     return [spread_back(b, grad, info, size, resize)]
 
 
-def _scaled(make: Any, data: Any, scales: Any, **options: Any) -> Any:
+def _scaled(make: OwnMaker, data: GraphExpr, scales: Mapping[str, Argument], **options: object) -> GraphExpr:
     """The call; factors that are computed make it the operator of `dyn`."""
     given = {name: from_constant(scale) for name, scale in scales.items()}
     if any(isinstance(scale, GraphExpr) for scale in given.values()):
@@ -132,36 +148,38 @@ def _scaled(make: Any, data: Any, scales: Any, **options: Any) -> Any:
 
 
 def relay_upsampling(
-    make: Any,
-    data: Any,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
+    make: OwnMaker,
+    data: GraphExpr,
+    scale_h: Argument = 1,
+    scale_w: Argument = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
-) -> Any:
+) -> GraphExpr:
     """Factors that are computed make it `dyn.nn.upsampling`."""
     scales = {"scale_h": scale_h, "scale_w": scale_w}
     return _scaled(make, data, scales, layout=layout, method=method, align_corners=align_corners)
 
 
 def relay_upsampling3d(
-    make: Any,
-    data: Any,
-    scale_d: Any = 1,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
+    make: OwnMaker,
+    data: GraphExpr,
+    scale_d: Argument = 1,
+    scale_h: Argument = 1,
+    scale_w: Argument = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-) -> Any:
+) -> GraphExpr:
     """Factors that are computed make it `dyn.nn.upsampling3d`."""
     scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
     mode = coordinate_transformation_mode
     return _scaled(make, data, scales, layout=layout, method=method, coordinate_transformation_mode=mode)
 
 
-def _define_upsampling(name: str, record: Any, builder: Any, samples: Any) -> OpDef[Any]:
+def _define_upsampling(
+    name: str, record: type[U], builder: Callable[..., GraphExpr], samples: Callable[[], Sequence[Sample]]
+) -> OpDef[U]:
     return OpDef(
         name,
         record,
@@ -195,4 +213,4 @@ UPSAMPLING3D = _define_upsampling(
     lambda: (Sample((Arr(("n", 2, 2, 3, 4)),), Upsampling3DAttrs(2, 2, 1, method="trilinear"), rtol=1e-4, atol=1e-5),),
 )
 
-UPSAMPLINGS: tuple[OpDef[Any], ...] = (UPSAMPLING, UPSAMPLING3D)
+UPSAMPLINGS: tuple[Definition, ...] = (UPSAMPLING, UPSAMPLING3D)

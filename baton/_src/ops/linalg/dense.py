@@ -8,11 +8,12 @@ by Relay's builder with the second operand transposed. Source: facts relay-langu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dim
 from baton._src.ops.linalg.matmul import product_gradient
 from baton._src.ops.linalg.products import (
@@ -25,14 +26,15 @@ from baton._src.ops.linalg.products import (
 from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class DenseAttrs(Attrs):
     """Size and dtype of the result."""
 
-    units: Any = attr(None, "number of rows of the weight; None: inferred")
-    out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
+    units: Dim | None = attr(None, "number of rows of the weight; None: inferred")
+    out_dtype: DataType = attr("", "dtype of the result; empty: that of the operands")
 
     def __post_init__(self) -> None:
         set_attr(self, "units", None if self.units is None else as_dim(self.units))
@@ -51,7 +53,7 @@ class RelayMatmulAttrs(DenseAttrs):
 class BatchMatmulAttrs(Attrs):
     """Which operands are transposed: none where text says nothing, as in TVM; its builder says it of the right one."""
 
-    out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
+    out_dtype: DataType = attr("", "dtype of the result; empty: that of the operands")
     transpose_a: bool = attr(False, "the left operand is (b, k, m)")
     transpose_b: bool = attr(False, "the right operand is (b, n, k)")
 
@@ -59,13 +61,13 @@ class BatchMatmulAttrs(Attrs):
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 
 
-def _swaps(attributes: Any) -> tuple[bool, bool]:
-    if isinstance(attributes, DenseAttrs) and not isinstance(attributes, RelayMatmulAttrs):
-        return False, True
-    return bool(attributes.transpose_a), bool(attributes.transpose_b)
+def _swaps(attributes: DenseAttrs | RelayMatmulAttrs | BatchMatmulAttrs) -> tuple[bool, bool]:
+    if isinstance(attributes, RelayMatmulAttrs | BatchMatmulAttrs):
+        return attributes.transpose_a, attributes.transpose_b
+    return False, True
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[DenseAttrs | RelayMatmulAttrs]) -> Info:
     """As matmul; with `units` the result is known before the weight is."""
     a, b = call.tensor(0), call.tensor(1)
     units = getattr(call.attrs, "units", None)
@@ -80,7 +82,7 @@ def infer(call: OpCall[Any]) -> Info:
     return found
 
 
-def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+def infer_inputs(call: OpCall[DenseAttrs | RelayMatmulAttrs]) -> Sequence[TensorInfo | None]:
     """A weight of unknown type has `units` rows, if those are given, and the data's dtype."""
     a = call.tensor(0)
     units = getattr(call.attrs, "units", None)
@@ -91,7 +93,7 @@ def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
     return (None, TensorInfo((units, inner) if swap_b else (inner, units), a.dtype))
 
 
-def infer_batch(call: OpCall[Any]) -> Info:
+def infer_batch(call: OpCall[BatchMatmulAttrs]) -> Info:
     """Rank 3 on both sides."""
     for position in range(2):
         x = call.tensor(position)
@@ -100,30 +102,36 @@ def infer_batch(call: OpCall[Any]) -> Info:
     return matmul_info(call, call.tensor(0), call.tensor(1), _swaps(call.attrs), call.attrs.out_dtype)
 
 
-def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: DenseAttrs | RelayMatmulAttrs, out: k.Result) -> k.Tensor:
     """One reduction, reading the operands as they lie."""
     axes = tuple("ij") if len(out.shape) == 2 else None
     return product_compute(inputs[0], inputs[1], out, _swaps(attributes), f"T_matmul_{_letters(attributes)}", axes)
 
 
-def compute_batch(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute_batch(inputs: Sequence[k.Tensor], attributes: BatchMatmulAttrs, out: k.Result) -> k.Tensor:
     """One reduction, reading the operands as they lie."""
     name = f"T_batch_matmul_{_letters(attributes)}"
     return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name, tuple("bij"))
 
 
-def _letters(attributes: Any) -> str:
+def _letters(attributes: DenseAttrs | RelayMatmulAttrs | BatchMatmulAttrs) -> str:
     """NT: the left operand as it is, the right one transposed."""
     return "".join("T" if swap else "N" for swap in _swaps(attributes))
 
 
-def reference(inputs: Any, attributes: Any) -> Any:
+def reference(inputs: Sequence[AnyArray], attributes: BatchMatmulAttrs | DenseAttrs | RelayMatmulAttrs) -> AnyArray:
     """`numpy.matmul` of the operands, transposed as asked."""
     a, b = inputs
     return product_reference(a, b, result_dtype(a, attributes.out_dtype), _swaps(attributes))
 
 
-def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def gradient(
+    b: CallMaker,
+    args: Exprs,
+    attributes: BatchMatmulAttrs | DenseAttrs | RelayMatmulAttrs,
+    out: GraphExpr,
+    grad: GraphExpr,
+) -> Gradients:
     """That of the product of the operands, as they are multiplied; transposed back. A vector stays as it is."""
     ranks = [x.struct_info.ndim for x in args]
     turned = [swap and rank > 1 for swap, rank in zip(_swaps(attributes), ranks)]

@@ -5,7 +5,7 @@ Neither Relay nor Relax of TVM has it; ONNX's Det does. Eliminated in float32 at
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 
 def infer(call: OpCall[NoAttrs]) -> Info:
@@ -39,42 +41,42 @@ def infer(call: OpCall[NoAttrs]) -> Info:
 class _Elimination:
     """The kernel that makes one matrix triangular after the other, each in a copy."""
 
-    n: Any
-    data: Any
-    found: Any
+    n: k.Scalar
+    data: Buffer
+    found: Buffer
     """The product of the diagonals so far, with the sign of the exchanges."""
-    work: Any
-    pivot: Any
-    spare: Any
+    work: Buffer
+    pivot: Buffer
+    spare: Buffer
 
-    def matrix(self, *at: Any) -> Stmt:
+    def matrix(self, *at: k.Scalar) -> Stmt:
         kept = self.work.dtype
 
-        def copy(i: Any, j: Any) -> Stmt:
+        def copy(i: k.Scalar, j: k.Scalar) -> Stmt:
             return store(self.work, [*at, i, j], k.cast(kept, load(self.data, *at, i, j)))
 
-        def column(c: Any) -> Stmt:
+        def column(c: k.Scalar) -> Stmt:
             return self.column(at, c)
 
         start = store(self.found, at, k.const(1, kept))
         return both(loops((self.n, self.n), copy, "y"), start, loop(self.n, column, "c"))
 
-    def cell(self, at: Any, i: Any, j: Any) -> Any:
+    def cell(self, at: k.Indices, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         return load(self.work, *at, i, j)
 
-    def column(self, at: Any, c: Any) -> Stmt:
+    def column(self, at: k.Indices, c: k.Scalar) -> Stmt:
         """Find the pivot, exchange rows, take multiples of its row from those below."""
         best = loop(self.n - c, lambda i: self.look(at, c, c + i), "p")
         swap = let("p", load(self.pivot, k.index(0)), lambda p: self.exchange(at, c, p))
         product = store(self.found, at, load(self.found, *at) * self.cell(at, c, c))
         return both(store(self.pivot, [k.index(0)], c), best, swap, product, self.eliminate(at, c))
 
-    def look(self, at: Any, c: Any, r: Any) -> Stmt:
+    def look(self, at: k.Indices, c: k.Scalar, r: k.Scalar) -> Stmt:
         better = k.fabs(self.cell(at, r, c)) > k.fabs(self.cell(at, load(self.pivot, k.index(0)), c))
         return when(better, store(self.pivot, [k.index(0)], r))
 
-    def exchange(self, at: Any, c: Any, p: Any) -> Stmt:
-        def entry(j: Any) -> Stmt:
+    def exchange(self, at: k.Indices, c: k.Scalar, p: k.Scalar) -> Stmt:
+        def entry(j: k.Scalar) -> Stmt:
             return both(
                 store(self.spare, [k.index(0)], self.cell(at, c, j)),
                 both(
@@ -86,10 +88,10 @@ class _Elimination:
         turned = store(self.found, at, k.const(0, self.work.dtype) - load(self.found, *at))
         return when(k.tir.NE(p, c), both(loop(self.n, entry, "j"), turned))
 
-    def eliminate(self, at: Any, c: Any) -> Stmt:
-        def row(r: Any) -> Stmt:
-            def less(factor: Any) -> Stmt:
-                def entry(j: Any) -> Stmt:
+    def eliminate(self, at: k.Indices, c: k.Scalar) -> Stmt:
+        def row(r: k.Scalar) -> Stmt:
+            def less(factor: k.Scalar) -> Stmt:
+                def entry(j: k.Scalar) -> Stmt:
                     left = self.cell(at, r, c + j) - factor * self.cell(at, c, c + j)
                     return store(self.work, [*at, r, c + j], left)
 
@@ -101,13 +103,13 @@ class _Elimination:
         return when(k.tir.NE(self.cell(at, c, c), k.const(0, self.work.dtype)), below)
 
 
-def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: NoAttrs, out: k.Result) -> k.Tensor:
     """Gauss's elimination with pivots of columns: the product of the diagonal."""
     (x,) = inputs
     rows = tuple(x.shape[:-2])
     kept = k.wide(k.const(0, x.dtype)).dtype
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return loops(rows, _Elimination(k.index(x.shape[-1]), *ins, *outs).matrix, "b")
 
     shapes = [rows, tuple(x.shape), (k.index(1),), (k.index(1),)]
@@ -115,7 +117,7 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
     return k.compute(out.shape, lambda *i: k.cast(out.dtype, made[0](*i)), "determinant")
 
 
-def reference(inputs: Any, a: NoAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: NoAttrs) -> AnyArray:
     """`numpy.linalg.det`."""
     x = inputs[0]
     return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)

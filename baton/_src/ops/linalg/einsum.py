@@ -9,20 +9,34 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+    OwnMaker,
+)
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast_shapes, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.precision import accumulator
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -89,7 +103,7 @@ def infer(call: OpCall[EinsumAttrs]) -> Info:
     return TensorInfo(tuple(shape), dtype, vdevice=device)
 
 
-def _check_letters(call: OpCall[Any], letters: list[str], result: str) -> None:
+def _check_letters(call: OpCall[EinsumAttrs], letters: list[str], result: str) -> None:
     known = set("".join(letters))
     if any(not (c.isalpha() or c == ".") for c in known | set(result)) or len(set(result)) != len(result):
         call.fail(f"{call.attrs.equation!r} is not an equation of letters", code="op-attribute")
@@ -97,7 +111,7 @@ def _check_letters(call: OpCall[Any], letters: list[str], result: str) -> None:
         call.fail(f"the result of {call.attrs.equation!r} has letters that no operand has", code="op-attribute")
 
 
-def _axes(call: OpCall[Any], names: str, ndim: int) -> str:
+def _axes(call: OpCall[EinsumAttrs], names: str, ndim: int) -> str:
     """The letters axis by axis, dots spread out."""
     missing = ndim - len(names.replace(".", ""))
     if missing < 0 or (missing and "." not in names):
@@ -105,13 +119,13 @@ def _axes(call: OpCall[Any], names: str, ndim: int) -> str:
     return names.replace(".", "." * missing)
 
 
-def _check_diagonal(call: OpCall[Any], math: DimMath, first: Dim, name: str, dim: Dim) -> None:
+def _check_diagonal(call: OpCall[EinsumAttrs], math: DimMath, first: Dim, name: str, dim: Dim) -> None:
     """Within one operand nothing broadcasts: a diagonal is that of a square."""
     if math.equal(first, dim) is False:
         call.fail(f"axis {name!r} of {call.attrs.equation!r} is both {first} and {dim} in the same operand")
 
 
-def _agree(call: OpCall[Any], math: DimMath, extents: dict[str, Dim], name: str, dim: Dim) -> None:
+def _agree(call: OpCall[EinsumAttrs], math: DimMath, extents: dict[str, Dim], name: str, dim: Dim) -> None:
     old = extents.get(name)
     if old is None or (isinstance(old, int) and old == 1):
         extents[name] = dim
@@ -119,12 +133,12 @@ def _agree(call: OpCall[Any], math: DimMath, extents: dict[str, Dim], name: str,
         call.fail(f"axis {name!r} of {call.attrs.equation!r} is {old} in one operand and {dim} in another")
 
 
-def compute(inputs: Any, a: EinsumAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[Sequence[k.Tensor]], a: EinsumAttrs, out: k.Result) -> k.Tensor:
     """One reduction over all letters that the result has not."""
     parts = list(inputs[0])
     letters, result = parse_equation(a.equation)
     spread = [n.replace(".", "." * (p.ndim - len(n.replace(".", "")))) for n, p in zip(letters, parts)]
-    extents: dict[str, Any] = {}
+    extents: dict[str, Dim] = {}
     for names, part in zip(spread, parts):
         for position, name in enumerate(names):
             if name.isalpha() and (name not in extents or k.is_one(extents[name])):
@@ -133,26 +147,26 @@ def compute(inputs: Any, a: EinsumAttrs, out: Any) -> Any:
     summed = {n: k.reduce_axis(e, n) for n, e in extents.items() if n not in result}
     kept = accumulator(out.dtype)
 
-    def body(*indices: Any) -> Any:
-        at = {n: axis.var for n, axis in summed.items()}
-        place, spare = 0, []
+    def body(*indices: k.Scalar) -> k.Scalar:
+        at: dict[str, k.Scalar] = {n: axis.var for n, axis in summed.items()}
+        spare: k.Indices = ()
+        place = 0
         for name in result:
             if name == ".":
-                spare = list(indices[place : place + dots])
+                spare = indices[place : place + dots]
                 place += dots
             else:
                 at[name] = indices[place]
                 place += 1
-        value: Any = None
-        for names, part in zip(spread, parts):
-            factor = k.cast(kept, part(*_where(part, names, at, spare)))
-            value = factor if value is None else value * factor
+        value, *others = (k.cast(kept, part(*_where(part, names, at, spare))) for names, part in zip(spread, parts))
+        for factor in others:
+            value = value * factor
         return k.reduce_sum(value, list(summed.values())) if summed else value
 
     return rounded(k.compute(out.shape, body, "einsum"), out.dtype)
 
 
-def _where(part: k.Tensor, names: str, at: dict[str, Any], spare: list[Any]) -> list[Any]:
+def _where(part: k.Tensor, names: str, at: Mapping[str, k.Scalar], spare: k.Indices) -> list[k.Scalar]:
     own = spare[len(spare) - names.count(".") :]
     dots = iter(own)
     found = []
@@ -162,14 +176,14 @@ def _where(part: k.Tensor, names: str, at: dict[str, Any], spare: list[Any]) -> 
     return found
 
 
-def reference(inputs: Any, a: EinsumAttrs) -> Any:
+def reference(inputs: Sequence[Sequence[AnyArray]], a: EinsumAttrs) -> AnyArray:
     """`numpy.einsum`."""
     dtype = k.DataType(inputs[0][0].dtype)
     kept = accumulator(dtype).numpy
     return np.asarray(np.einsum(a.equation, *(x.astype(kept) for x in inputs[0]))).astype(dtype.numpy)
 
 
-def gradient(b: Any, args: Any, a: EinsumAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: EinsumAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """For each operand: the gradient times the other operands, summed where the operand is broadcast (no diagonals)."""
     infos = args[0].struct_info.fields
     letters, result = _spelled_out(a.equation, [info.ndim for info in infos])
@@ -196,17 +210,17 @@ def _spelled_out(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     return operands, result.replace(".", spare)
 
 
-def _is_alone(name: str, infos: Any, letters: list[str], others: list[int]) -> bool:
+def _is_alone(name: str, infos: Sequence[TensorStructInfo], letters: list[str], others: list[int]) -> bool:
     """Whether no other operand has the extent of an axis: they do not have it, or they broadcast along it."""
     shapes = [(getattr(infos[i].shape, "values", None), letters[i].find(name)) for i in others]
     return all(axis < 0 or (dims is not None and k.is_one(dims[axis])) for dims, axis in shapes)
 
 
-def _sample(equation: str, *shapes: Any, in_relay: bool = True) -> Sample:
+def _sample(equation: str, *shapes: tuple[SampleDim, ...], in_relay: bool = True) -> Sample:
     return Sample((tuple(Arr(s) for s in shapes),), EinsumAttrs(equation), rtol=1e-4, in_relay=in_relay)
 
 
-def relax_einsum(make: Any, operands: Any, subscripts: str) -> Any:
+def relax_einsum(make: OwnMaker, operands: Sequence[GraphExpr], subscripts: str) -> GraphExpr:
     """Relax calls the equation `subscripts`."""
     return make(operands, equation=subscripts)
 
@@ -235,7 +249,7 @@ EINSUM = OpDef(
 )
 
 
-def infer_outer(call: OpCall[Any]) -> Info:
+def infer_outer(call: OpCall[EinsumAttrs]) -> Info:
     """(n,) and (m,) give (n, m)."""
     a, b = call.tensor(0), call.tensor(1)
     dtype, device = same_dtype(call, (a, b)), same_vdevice(call, (a, b))
@@ -247,7 +261,7 @@ def infer_outer(call: OpCall[Any]) -> Info:
     return TensorInfo((a.shape[0], b.shape[0]), dtype, vdevice=device)
 
 
-OUTER: OpDef[Any] = OpDef(
+OUTER = OpDef(
     "outer",
     inputs=(Input("x1"), Input("x2")),
     infer=infer_outer,
@@ -263,4 +277,4 @@ OUTER: OpDef[Any] = OpDef(
     summary="The outer product of two vectors.",
 )
 
-EINSUMS: tuple[OpDef[Any], ...] = (EINSUM, OUTER)
+EINSUMS: tuple[Definition, ...] = (EINSUM, OUTER)

@@ -9,22 +9,37 @@ Source: facts relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    Argument,
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+    OwnMaker,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.linalg.fourier_sums import LONG, sums, tables
 from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.operand_checks import check_floats
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -63,7 +78,7 @@ def infer_dft(call: OpCall[DftAttrs]) -> Info:
     return TupleInfo((re, re))
 
 
-def compute_dft(inputs: Any, a: DftAttrs, out: Any) -> Any:
+def compute_dft(inputs: Sequence[k.Tensor], a: DftAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """One sum for each number."""
     length = inputs[0].shape[-1]
     count = k.cast(LONG, k.index(length))
@@ -71,7 +86,7 @@ def compute_dft(inputs: Any, a: DftAttrs, out: Any) -> Any:
     return tuple(sums(inputs, length, 1.0 if a.inverse else -1.0, out.fields, scaled))
 
 
-def decompose_dft(b: Any, args: Any, a: DftAttrs, out: Any) -> Any:
+def decompose_dft(b: CallMaker, args: Exprs, a: DftAttrs, out: TensorInfo) -> GraphExpr | None:
     """`fourier`, where the length is known."""
     length = _number(args[0], -1)
     if not length:
@@ -80,13 +95,14 @@ def decompose_dft(b: Any, args: Any, a: DftAttrs, out: Any) -> Any:
     return b.op("fourier", b.tuple(*args), length=length, sign=sign, scale=scale)
 
 
-def _number(arg: Any, axis: int) -> int | None:
+def _number(arg: GraphExpr, axis: int) -> int | None:
     """The size of an axis, if it is known and the other ones are, at least by name."""
-    shape = getattr(arg.struct_info.shape, "values", None)
-    return getattr(shape[axis], "value", None) if shape else None
+    shape = said_dims(arg.struct_info_)
+    size = as_dim(shape[axis]) if shape else None
+    return size if isinstance(size, int) else None
 
 
-def reference_dft(inputs: Any, a: DftAttrs) -> Any:
+def reference_dft(inputs: Sequence[AnyArray], a: DftAttrs) -> tuple[AnyArray, ...]:
     """NumPy's."""
     re, im = inputs
     value = re.astype(np.float64) + 1j * im.astype(np.float64)
@@ -95,7 +111,7 @@ def reference_dft(inputs: Any, a: DftAttrs) -> Any:
     return found.real.astype(re.dtype), found.imag.astype(re.dtype)
 
 
-def gradient_dft(b: Any, args: Any, a: DftAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_dft(b: CallMaker, args: Exprs, a: DftAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The transform is linear, and its transpose is the transform in the other direction, scaled."""
     info = args[0].struct_info
     count = float(*known_dims(named_dims(info, "dft")[-1:], "dft"))
@@ -127,13 +143,13 @@ def infer_stft(call: OpCall[StftAttrs]) -> Info:
     return TensorInfo((x.shape[0], a.frequencies, frames, 2), x.dtype)
 
 
-def compute_stft(inputs: Any, a: StftAttrs, out: Any) -> Any:
+def compute_stft(inputs: Sequence[k.Tensor], a: StftAttrs, out: k.Result) -> k.Tensor:
     """One sum for each number."""
     x, window = inputs
     cosines, sines = tables(a.n_fft, -1.0)
     axis = k.reduce_axis(a.n_fft, "t")
 
-    def body(row: Any, f: Any, frame: Any, part: Any) -> Any:
+    def body(row: k.Scalar, f: k.Scalar, frame: k.Scalar, part: k.Scalar) -> k.Scalar:
         place = f * axis.var % k.index(a.n_fft)
         value = k.cast(LONG, x(row, frame * k.index(a.hop_length) + axis.var)) * k.cast(LONG, window(axis.var))
         factor = k.select(k.tir.EQ(part, k.index(0)), cosines(place), sines(place))
@@ -144,7 +160,7 @@ def compute_stft(inputs: Any, a: StftAttrs, out: Any) -> Any:
     return k.compute(out.shape, lambda *i: k.cast(out.dtype, sums(*i) * factor), "stft_scaled")
 
 
-def decompose_stft(b: Any, args: Any, a: StftAttrs, out: Any) -> Any:
+def decompose_stft(b: CallMaker, args: Exprs, a: StftAttrs, out: TensorInfo) -> GraphExpr | None:
     """`fourier` of all frames times the window, where the signal's length is known."""
     x, window = args
     length, dtype = _number(x, 1), x.struct_info.dtype
@@ -159,7 +175,7 @@ def decompose_stft(b: Any, args: Any, a: StftAttrs, out: Any) -> Any:
     return b.op("stack", b.tuple(*parts), axis=3)
 
 
-def reference_stft(inputs: Any, a: StftAttrs) -> Any:
+def reference_stft(inputs: Sequence[AnyArray], a: StftAttrs) -> AnyArray:
     """NumPy's transform of every frame."""
     x, window = inputs
     starts = range(0, x.shape[1] - a.n_fft + 1, a.hop_length)
@@ -170,17 +186,18 @@ def reference_stft(inputs: Any, a: StftAttrs) -> Any:
 
 
 def relay_stft(
-    make: Any,
-    data: Any,
-    n_fft: Any,
-    hop_length: Any = None,
-    win_length: Any = None,
-    window: Any = None,
+    make: OwnMaker,
+    data: GraphExpr,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Argument = None,
     normalized: bool = False,
     onesided: bool = True,
-) -> Any:
+) -> GraphExpr:
     """A quarter of a frame as step, a window of ones, where they are left out."""
-    for name, value in {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}.items():
+    given: dict[str, object] = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
+    for name, value in given.items():
         if not isinstance(value, (int, np.integer, IntImm)) and (value is not None or name == "n_fft"):
             message = f"stft: {name} must be a number, got {type(value).__name__}: {value!r}"
             raise fail("op-attribute", message, kind=TypeError)
@@ -228,4 +245,4 @@ STFT = OpDef(
     summary="The short-time Fourier transform of a signal.",
 )
 
-FOURIER: tuple[OpDef[Any], ...] = (DFT, STFT)
+FOURIER: tuple[Definition, ...] = (DFT, STFT)

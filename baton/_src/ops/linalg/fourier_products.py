@@ -11,16 +11,20 @@ factor fits, the transform is a convolution with root_2n^(k * k) (Bluestein), ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isqrt
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import as_dim
+from baton._src.ops.linalg.fourier_attributes import FourierAttrs
 from baton._src.ops.linalg.fourier_kernel.columns import are_columns
 from baton._src.ops.linalg.fourier_kernel.plan import is_planned
 from baton._src.ops.linalg.fourier_kernel.roots import roots
 from baton._src.support.dataclass import dataclass
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
 SHORT = 64
@@ -31,13 +35,13 @@ _LONG = 128
 """The longest transform that is one product for want of factors: its matrix has n * n complex elements."""
 
 
-def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
+def decompose(b: CallMaker, args: Exprs, a: FourierAttrs, out: TensorInfo) -> GraphExpr | None:
     """The transform by other operators; None where the kernel serves, or nothing is known of the shape."""
     fields = args[0].struct_info.fields
     shape = getattr(fields[0].shape, "values", None)
     if shape is not None and a.columns:
-        width = getattr(shape[-1], "value", None)
-        if width and are_columns(a.length, width, fields[0].dtype):
+        width = as_dim(shape[-1])
+        if isinstance(width, int) and width and are_columns(a.length, width, fields[0].dtype):
             return None
         return _as_rows(b, [b.item(args[0], n) for n in range(len(fields))], a, len(shape))
     if shape is None or (a.length > SHORT and is_planned(transformed_length(a, len(fields)))):
@@ -51,7 +55,7 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
     return found[0] if a.to_real else b.tuple(*found)
 
 
-def _as_rows(b: Any, parts: Sequence[Any], a: Any, rank: int) -> Any:
+def _as_rows(b: CallMaker, parts: Exprs, a: FourierAttrs, rank: int) -> GraphExpr:
     """The last two axes exchanged, before and after."""
     order = (*range(rank - 2), rank - 1, rank - 2)
     moved = b.tuple(*(b.op("permute_dims", p, axes=order) for p in parts))
@@ -59,23 +63,22 @@ def _as_rows(b: Any, parts: Sequence[Any], a: Any, rank: int) -> Any:
     return b.tuple(*(b.op("permute_dims", b.item(found, n), axes=order) for n in (0, 1)))
 
 
-def transformed_length(a: Any, parts: int) -> int:
+def transformed_length(a: FourierAttrs, parts: int) -> int:
     """The complex elements that the kernel transforms: half as many if they are real, before or after."""
-    length: int = a.length
-    return length // 2 if length % 2 == 0 and (a.to_real or parts == 1) else length
+    return a.length // 2 if a.length % 2 == 0 and (a.to_real or parts == 1) else a.length
 
 
 @dataclass(frozen=True)
 class _Work:
     """The operators to make, for rows of the leading axes `lines`."""
 
-    b: Any
-    lines: tuple[Any, ...]
-    dtype: Any
+    b: CallMaker
+    lines: tuple[Dim, ...]
+    dtype: DataType
 
     def transformed(
-        self, parts: Sequence[Any], length: int, sign: int, scale: float, kept: int, to_real: bool = False
-    ) -> list[Any]:
+        self, parts: Exprs, length: int, sign: int, scale: float, kept: int, to_real: bool = False
+    ) -> list[GraphExpr]:
         """The parts of the first `kept` results."""
         if length <= SHORT:
             matrix = _from_half(length, sign) if to_real else _matrix(length, sign)[:, :kept]
@@ -87,17 +90,17 @@ class _Work:
             return self._by_convolution(parts, length, sign, scale, kept)
         return self._product(parts, _matrix(length, sign)[:, :kept] * scale)
 
-    def _again(self, parts: Sequence[Any], length: int, sign: int, scale: float, kept: int) -> list[Any]:
+    def _again(self, parts: Exprs, length: int, sign: int, scale: float, kept: int) -> list[GraphExpr]:
         """The operator itself, of another length."""
         found = self.b.op("fourier", self.b.tuple(*parts), length=length, sign=sign, scale=scale, kept=kept)
         return [self.b.item(found, n) for n in (0, 1)]
 
-    def _product(self, parts: Sequence[Any], matrix: AnyArray, to_real: bool = False) -> list[Any]:
+    def _product(self, parts: Exprs, matrix: AnyArray, to_real: bool = False) -> list[GraphExpr]:
         joined = self._joined(parts, len(self.lines))
         found = self.b.op("matmul", joined, self._constant(_real_matrix(matrix, len(parts), to_real)))
         return [found] if to_real else self._halves(found, len(self.lines), matrix.shape[1])
 
-    def _in_two(self, parts: Sequence[Any], length: int, sign: int, scale: float, kept: int, first: int) -> list[Any]:
+    def _in_two(self, parts: Exprs, length: int, sign: int, scale: float, kept: int, first: int) -> list[GraphExpr]:
         b, down, rest = self.b, len(self.lines), length // first
         tables = [b.op("reshape", p, b.shape((*self.lines, first, rest))) for p in parts]
         matrix = _real_matrix(_matrix(first, sign) * scale, len(parts)).T
@@ -110,7 +113,7 @@ class _Work:
         flat = [b.op("reshape", p, b.shape((*self.lines, each * first))) for p in found]
         return [self._cut(p, down, 0, kept) if kept != each * first else p for p in flat]
 
-    def _by_convolution(self, parts: Sequence[Any], length: int, sign: int, scale: float, kept: int) -> list[Any]:
+    def _by_convolution(self, parts: Exprs, length: int, sign: int, scale: float, kept: int) -> list[GraphExpr]:
         """q k = (q^2 + k^2 - (k - q)^2) / 2 makes a convolution of the sum over q."""
         size = 1 << (2 * length - 2).bit_length()
         chirp = roots(2 * length, sign)[np.arange(length) ** 2 % (2 * length)]
@@ -123,12 +126,12 @@ class _Work:
         real, imag = self._times(self._again(mixed, size, 1, scale, kept), chirp[:kept])
         return [real, imag if len(parts) == 2 else self._without_ends(imag, length, kept)]
 
-    def _without_ends(self, imag: Any, length: int, kept: int) -> Any:
+    def _without_ends(self, imag: GraphExpr, length: int, kept: int) -> GraphExpr:
         """Zero where a spectrum of reals is real, whatever was rounded."""
         within = self.b.const(2 * np.arange(kept) % length != 0)
         return self.b.op("where", within, imag, self._constant(np.zeros(())))
 
-    def mirrored(self, parts: Sequence[Any], length: int) -> list[Any]:
+    def mirrored(self, parts: Exprs, length: int) -> list[GraphExpr]:
         """Half a spectrum and its mirror image, conjugated."""
         b, axis = self.b, len(self.lines)
         ends = 2 * np.arange(length // 2 + 1) % length != 0
@@ -140,7 +143,7 @@ class _Work:
             found.append(b.op("concat", b.tuple(part, mirror), axis=axis))
         return found
 
-    def _times(self, parts: Sequence[Any], factors: AnyArray) -> list[Any]:
+    def _times(self, parts: Exprs, factors: AnyArray) -> list[GraphExpr]:
         b = self.b
         across, along = (self._constant(np.ascontiguousarray(f)) for f in (factors.real, factors.imag))
         if len(parts) == 1:
@@ -151,16 +154,16 @@ class _Work:
             b.op("add", b.op(times, re, along), b.op(times, im, across)),
         ]
 
-    def _constant(self, values: AnyArray) -> Any:
+    def _constant(self, values: AnyArray) -> GraphExpr:
         return self.b.const(values.astype(self.dtype.numpy), self.dtype)
 
-    def _joined(self, parts: Sequence[Any], axis: int) -> Any:
+    def _joined(self, parts: Exprs, axis: int) -> GraphExpr:
         return parts[0] if len(parts) == 1 else self.b.op("concat", self.b.tuple(*parts), axis=axis)
 
-    def _halves(self, x: Any, axis: int, half: int) -> list[Any]:
+    def _halves(self, x: GraphExpr, axis: int, half: int) -> list[GraphExpr]:
         return [self._cut(x, axis, half * n, half * (n + 1)) for n in (0, 1)]
 
-    def _cut(self, x: Any, axis: int, begin: int, end: int) -> Any:
+    def _cut(self, x: GraphExpr, axis: int, begin: int, end: int) -> GraphExpr:
         return self.b.op("strided_slice", x, (axis,), (begin,), (end,), (1,))
 
 

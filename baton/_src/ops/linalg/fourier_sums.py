@@ -6,10 +6,10 @@ The sines of one turn are computed once, n of them, and read at f * t mod n, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 
 LONG = "float64"
@@ -17,10 +17,10 @@ LONG = "float64"
 _TURN = 2 * np.pi
 
 
-def tables(count: Any, sign: float) -> tuple[k.Tensor, k.Tensor]:
+def tables(count: Dim, sign: float) -> tuple[k.Tensor, k.Tensor]:
     """(cos, sin) of 0, 1, ... count - 1 parts of a turn."""
 
-    def angle(i: Any) -> Any:
+    def angle(i: k.Scalar) -> k.Scalar:
         return k.const(sign * _TURN, LONG) * k.cast(LONG, i) / k.cast(LONG, k.index(count))
 
     one, other = (
@@ -31,21 +31,21 @@ def tables(count: Any, sign: float) -> tuple[k.Tensor, k.Tensor]:
 
 def sums(
     parts: Sequence[k.Tensor],
-    count: Any,
+    count: Dim,
     sign: float,
-    results: Sequence[Any],
-    scaled: Callable[[Any], Any],
-    weight: Callable[[Any], Any] | None = None,
+    results: Sequence[k.Result],
+    scaled: Callable[[k.Scalar], k.Scalar],
+    weight: Callable[[k.Scalar], k.Scalar] | None = None,
 ) -> list[k.Tensor]:
     """The real and the imaginary part (as many as there are `results`) of the transform of `count` elements, of which
     `parts` hold some; each element times its `weight`, each sum `scaled`.
     """
     cosines, sines = tables(count, sign)
 
-    def part(number: int, result: Any) -> k.Tensor:
+    def part(number: int, result: k.Result) -> k.Tensor:
         axis = k.reduce_axis(parts[0].shape[-1], "t")
 
-        def body(*i: Any) -> Any:
+        def body(*i: k.Scalar) -> k.Scalar:
             place = i[-1] * axis.var % k.divisor(count)
             x = [k.cast(LONG, p(*i[:-1], axis.var)) for p in parts]
             own, other = (sines, cosines) if number else (cosines, sines)

@@ -11,49 +11,25 @@ last, and not to real numbers. Not one of TVM's operators, which has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linalg.fourier_attributes import FourierAttrs
 from baton._src.ops.linalg.fourier_kernel.columns import transform_columns
 from baton._src.ops.linalg.fourier_kernel.plan import is_planned
 from baton._src.ops.linalg.fourier_kernel.rows import transform_rows
 from baton._src.ops.linalg.fourier_products import decompose, transformed_length
 from baton._src.ops.linalg.fourier_sums import LONG, sums
 from baton._src.ops.samples import Arr, Sample
-
-
-@attrs
-class FourierAttrs(Attrs):
-    """Which transform."""
-
-    length: int = attr(doc="elements of a transform")
-    sign: int = attr(-1, "of the exponent: -1 forward, 1 backward")
-    scale: float = attr(1.0, "factor of the results")
-    kept: int = attr(0, "frequencies that are kept, the first ones; 0: all")
-    to_real: bool = attr(False, "half a spectrum becomes real numbers")
-    columns: bool = attr(False, "along the axis before the last")
-
-    @property
-    def given(self) -> int:
-        """Elements of a row."""
-        return self.length // 2 + 1 if self.to_real else self.length
-
-    @property
-    def results(self) -> int:
-        """Elements of a row of the results."""
-        return self.length if self.to_real else self.kept or self.length
-
-    @property
-    def axis(self) -> int:
-        """The axis of the transform, counted from the end."""
-        return -2 if self.columns else -1
+from baton._src.values.tensor import AnyArray
 
 
 def infer(call: OpCall[FourierAttrs]) -> Info:
@@ -93,7 +69,7 @@ def _common_shape(call: OpCall[FourierAttrs], shapes: list[tuple[Dim, ...]]) -> 
     return shapes[0] if shapes else None
 
 
-def reference(inputs: Any, a: FourierAttrs) -> Any:
+def reference(inputs: Sequence[Sequence[AnyArray]], a: FourierAttrs) -> AnyArray | tuple[AnyArray, ...]:
     """NumPy's, in double precision."""
     parts = [np.asarray(p, np.float64) for p in inputs[0]]
     dtype = inputs[0][0].dtype
@@ -104,16 +80,16 @@ def reference(inputs: Any, a: FourierAttrs) -> Any:
     if len(parts) == 1:
         found = _spectrum_of_reals(parts[0], a) * a.scale
         return found.real.astype(dtype), (found.imag + 0.0).astype(dtype)  # no negative zeros
-    x = parts[0] + 1j * parts[1]
+    x: AnyArray = parts[0] + 1j * parts[1]
     if a.to_real:
         rows = np.fft.irfft(x if a.sign > 0 else x.conj(), a.length)
-        return (rows * (a.length * a.scale)).astype(dtype)
+        return np.asarray(rows * (a.length * a.scale)).astype(dtype)
     spectrum = np.fft.fft(x, axis=a.axis) if a.sign < 0 else np.fft.ifft(x, axis=a.axis) * a.length
-    found = spectrum.take(np.arange(a.results), a.axis) * a.scale
-    return found.real.astype(dtype), found.imag.astype(dtype)
+    kept = spectrum.take(np.arange(a.results), a.axis) * a.scale
+    return kept.real.astype(dtype), kept.imag.astype(dtype)
 
 
-def _spectrum_of_reals(x: Any, a: FourierAttrs) -> Any:
+def _spectrum_of_reals(x: AnyArray, a: FourierAttrs) -> AnyArray:
     """From one half and its mirror image, so that what is real has no imaginary part, not even of rounding."""
     places = np.arange(a.results)
     nearest = np.minimum(places, a.length - places)
@@ -123,25 +99,33 @@ def _spectrum_of_reals(x: Any, a: FourierAttrs) -> Any:
     return np.where(mirrored, half.conj(), half)
 
 
-def compute(inputs: Any, a: FourierAttrs, out: Any) -> Any:
+def compute(
+    inputs: Sequence[Sequence[k.Tensor]], a: FourierAttrs, out: k.Result | k.Results
+) -> k.Tensor | tuple[k.Tensor, ...]:
     """The kernels of lengths with small factors; others are decomposed, or else added up."""
+    results = _fields(out)
     if a.columns:
-        return transform_columns(inputs, a, out)
+        return transform_columns(inputs[0], a, results)
     if is_planned(transformed_length(a, len(inputs[0]))):
-        return transform_rows(inputs, a, out)
+        made = transform_rows(inputs[0], a, results)
+        return made[0] if a.to_real else made
     ends = k.index(0), k.index(a.length)
 
-    def weight(t: Any) -> Any:
+    def weight(t: k.Scalar) -> k.Scalar:
         at_end = k.tir.Or(k.tir.EQ(t, ends[0]), k.tir.EQ(t * k.index(2), ends[1]))
         return k.select(at_end, k.const(1, LONG), k.const(2, LONG))
 
-    results = [out] if a.to_real else list(out.fields)
     scale = k.const(a.scale, LONG)
-    found = sums(list(inputs[0]), a.length, a.sign, results, lambda x: x * scale, weight if a.to_real else None)
+    found = sums(inputs[0], a.length, a.sign, results, lambda x: x * scale, weight if a.to_real else None)
     return found[0] if a.to_real else tuple(found)
 
 
-def gradient(b: Any, args: Any, a: FourierAttrs, out: Any, grad: Any) -> list[Any]:
+def _fields(out: Any) -> tuple[k.Result, ...]:
+    """The results: `k.Result` is one, `k.Results` are several."""
+    return getattr(out, "fields", None) or (out,)
+
+
+def gradient(b: CallMaker, args: Exprs, a: FourierAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The transform is linear: what is asked for is its transpose, the transform in the other direction.
 
     Half a spectrum counts twice where it has a mirror image.

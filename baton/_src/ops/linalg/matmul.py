@@ -6,22 +6,25 @@ Source: facts relax-ops-passes-vm §1 (linear_algebra, matmul).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.products import matmul_info, product_compute, product_reference, result_dtype
 from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class MatmulAttrs(Attrs):
     """The dtype of sums and result."""
 
-    out_dtype: Any = attr(None, "dtype of the result; None: that of the operands")
+    out_dtype: DataType = attr(None, "dtype of the result; None: that of the operands")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
@@ -32,24 +35,24 @@ def infer(call: OpCall[MatmulAttrs]) -> Info:
     return matmul_info(call, call.tensor(0), call.tensor(1), out_dtype=call.attrs.out_dtype)
 
 
-def compute(inputs: Any, attributes: MatmulAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: MatmulAttrs, out: k.Result) -> k.Tensor:
     """One reduction."""
     return product_compute(inputs[0], inputs[1], out, name="matmul")
 
 
-def reference(inputs: Any, attributes: MatmulAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], attributes: MatmulAttrs) -> AnyArray:
     """`numpy.matmul`."""
     a, b = inputs
     return product_reference(a, b, result_dtype(a, attributes.out_dtype))
 
 
-def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, attributes: MatmulAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """g bᵀ and aᵀ g, summed over what was broadcast."""
     found = product_gradient(b, like_result(b, args, grad), [t.struct_info.ndim for t in args], grad)
     return like_operands(b, found, args, grad)
 
 
-def product_gradient(b: Any, args: Any, ranks: list[int], grad: Any) -> list[Any]:
+def product_gradient(b: CallMaker, args: Exprs, ranks: list[int], grad: GraphExpr) -> list[GraphExpr]:
     """The same of two operands of these ranks; vectors are a row and a column."""
     left, right = args
     row, column = ranks[0] == 1, ranks[1] == 1

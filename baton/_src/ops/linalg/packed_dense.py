@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import to_canonical
@@ -22,15 +23,16 @@ from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class DensePackAttrs(Attrs):
     """Units, layout, dtype."""
 
-    units: Any = attr(None, "the number of units; inferred from the weight")
+    units: Dim | None = attr(None, "the number of units; inferred from the weight")
     weight_layout: str = attr("NC", "layout of the weight: NC, or NC with a block of units (NC8n)")
-    out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
+    out_dtype: DataType = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
         set_attr(self, "units", None if self.units is None else as_dim(self.units))
@@ -59,30 +61,36 @@ def infer(call: OpCall[DensePackAttrs]) -> Info:
     return TensorInfo((*x.shape[:-1], extents["N"]), dtype, vdevice=device)
 
 
-def compute(inputs: Any, a: DensePackAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DensePackAttrs, out: k.Result) -> k.Tensor:
     """One reduction over inputs."""
     x, w = inputs
     kept, order = accumulator(out.dtype), a.order
     axis = k.reduce_axis(x.shape[-1], "k")
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = order.indices({"N": i[-1], "C": axis.var})
         return k.reduce_sum(k.cast(kept, x(*i[:-1], axis.var)) * k.cast(kept, w(*at)), [axis])
 
     return rounded(k.compute(out.shape, body, "dense_pack"), out.dtype)
 
 
-def reference(inputs: Any, a: DensePackAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: DensePackAttrs) -> AnyArray:
     """A product with the unpacked weight."""
     x, w = inputs
     dtype = result_dtype(x, a.out_dtype)
     kept = accumulator(dtype).numpy
-    return (x.astype(kept) @ to_canonical(w, a.order, "NC").astype(kept).T).astype(dtype.numpy)
+    found: AnyArray = (x.astype(kept) @ to_canonical(w, a.order, "NC").astype(kept).T).astype(dtype.numpy)
+    return found
 
 
 def relay_builder(
-    make: Any, data: Any, weight: Any, weight_layout: str = "NC", units: Any = None, out_dtype: Any = ""
-) -> Any:
+    make: OwnMaker,
+    data: GraphExpr,
+    weight: GraphExpr,
+    weight_layout: str = "NC",
+    units: Dim | None = None,
+    out_dtype: object = "",
+) -> GraphExpr:
     """TVM's order: the layout comes first."""
     return make(data, weight, weight_layout=weight_layout, units=units, out_dtype=out_dtype)
 

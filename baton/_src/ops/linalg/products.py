@@ -8,10 +8,10 @@ the result's dtype.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -22,7 +22,7 @@ from baton._src.values.dtype import VOID, DataType
 from baton._src.values.tensor import AnyArray
 
 
-def product_dtype(call: OpCall[Any], a: TensorInfo, b: TensorInfo, out_dtype: object) -> DataType:
+def product_dtype(call: OpCall[Attrs], a: TensorInfo, b: TensorInfo, out_dtype: object) -> DataType:
     """`out_dtype`, or the dtype of the operands (which must agree unless a result dtype is given)."""
     wanted = DataType(out_dtype or VOID)
     if not wanted.is_void:
@@ -31,7 +31,7 @@ def product_dtype(call: OpCall[Any], a: TensorInfo, b: TensorInfo, out_dtype: ob
 
 
 def matmul_info(
-    call: OpCall[Any],
+    call: OpCall[Attrs],
     a: TensorInfo,
     b: TensorInfo,
     transposed: tuple[bool, bool] = (False, False),
@@ -59,7 +59,7 @@ def matmul_info(
 
 
 def check_inner(
-    call: OpCall[Any], inner: tuple[Dim, Dim], a: TensorInfo, b: TensorInfo, transposed: tuple[bool, bool]
+    call: OpCall[Attrs], inner: tuple[Dim, Dim], a: TensorInfo, b: TensorInfo, transposed: tuple[bool, bool]
 ) -> None:
     """The axis that is summed over must have one extent."""
     math = DimMath(call.prover)
@@ -87,7 +87,7 @@ def _swapped(shape: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
 def product_compute(
     a: k.Tensor,
     b: k.Tensor,
-    out: Any,
+    out: k.Result,
     transposed: tuple[bool, bool] = (False, False),
     name: str = "matmul",
     axes: Sequence[str] | None = None,
@@ -101,7 +101,7 @@ def product_compute(
     kept = accumulator(out.dtype)
     batch_rank = len(out.shape) - (not row) - (not column)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         batch = list(indices[:batch_rank])
         tail = list(indices[batch_rank:])
         i = [] if row else [tail.pop(0)]
@@ -123,7 +123,7 @@ def rounded(x: k.Tensor, dtype: DataType) -> k.Tensor:
     return k.compute(x.shape, lambda *i: k.cast(dtype, x(*i)), f"{x.name}_cast")
 
 
-def _batch(x: k.Tensor, batch: Sequence[Any], is_vector: bool) -> list[Any]:
+def _batch(x: k.Tensor, batch: k.Indices, is_vector: bool) -> list[k.Scalar]:
     """The indices of the batch axes of `x`."""
     own = 0 if is_vector else x.ndim - 2
     taken = batch[len(batch) - own :]

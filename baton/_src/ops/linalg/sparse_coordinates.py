@@ -12,11 +12,12 @@ many there will be depends on the elements, so NumPy answers when it runs. Sourc
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.attrs import Attrs, NoAttrs
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
@@ -31,7 +32,7 @@ _NO_SLOPE = NotApplicable("Relay does not offer it")
 _LONG = "int64"
 
 
-def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
+def _check_rank(call: OpCall[Attrs], shape: TensorInfo) -> None:
     """Indices have a column for each element of the shape."""
     indices = call.tensor(0)
     if indices.shape is None or shape.shape is None:
@@ -41,7 +42,7 @@ def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
         call.fail(f"indices have {columns} columns, the shape has {rank} elements")
 
 
-def infer_reshape(call: OpCall[Any]) -> Info:
+def infer_reshape(call: OpCall[NoAttrs]) -> Info:
     """The same number of indices, of the new rank."""
     check_ranks(call, 2, 1, 1)
     check_integers(call, 0, 1, 2)
@@ -54,7 +55,7 @@ def infer_reshape(call: OpCall[Any]) -> Info:
     return TupleInfo((TensorInfo((indices.shape[0], new.shape[0]), indices.dtype), new))
 
 
-def compute_reshape(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute_reshape(inputs: Sequence[k.Tensor], attributes: NoAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """The new shape, which has as many elements; then every index as the number of its element, and back."""
     indices, old, new = inputs
     none, one = k.const(0, _LONG), k.const(1, _LONG)
@@ -62,7 +63,7 @@ def compute_reshape(inputs: Any, attributes: Any, out: Any) -> Any:
     total = _product("elements", old, old)
     known = _product("known", new, lambda n: k.select(wanted(n) < none, one, wanted(n)))
 
-    def resolved(n: Any) -> Any:
+    def resolved(n: k.Scalar) -> k.Scalar:
         return k.select(wanted(n) < none, total() // k.tir.Max(known(), one), wanted(n))
 
     shape = k.compute(new.shape, resolved, "new_shape")
@@ -70,42 +71,42 @@ def compute_reshape(inputs: Any, attributes: Any, out: Any) -> Any:
     before, after = _strides(old, lambda n: k.cast(_LONG, old(n))), _strides(new, shape)
     axis = k.reduce_axis(old.shape[0], "r")
 
-    def number(i: Any) -> Any:
+    def number(i: k.Scalar) -> k.Scalar:
         extent = k.cast(_LONG, old(axis.var))
         at = k.within(
             k.cast(_LONG, indices(i, axis.var)), extent, "coordinate {0} is out of range for an extent of {1}"
         )
         return k.reduce_sum(at * before(axis.var), [axis])
 
-    def checked(n: Any) -> Any:
+    def checked(n: k.Scalar) -> k.Scalar:
         same = k.within(total() - size(), one, "the new shape has {0} elements, not those of the old one", size())
         return k.cast(new.dtype, shape(n) + same)
 
     flat = k.compute(indices.shape[:1], number, "flat")
 
-    def place(i: Any, n: Any) -> Any:
+    def place(i: k.Scalar, n: k.Scalar) -> k.Scalar:
         return k.cast(indices.dtype, flat(i) // k.tir.Max(after(n), one) % k.tir.Max(shape(n), one))
 
     places = k.compute((indices.shape[0], new.shape[0]), place, "new_indices")
     return places, k.compute(new.shape, checked, "resolved")
 
 
-def _product(name: str, sizes: k.Tensor, element: Any) -> k.Tensor:
+def _product(name: str, sizes: k.Tensor, element: Callable[[k.Scalar], k.Scalar]) -> k.Tensor:
     axis = k.reduce_axis(sizes.shape[0], "r")
     return k.compute((), lambda: k.reduce_product(k.cast(_LONG, element(axis.var)), [axis]), name)
 
 
-def _strides(sizes: k.Tensor, size: Any) -> k.Tensor:
+def _strides(sizes: k.Tensor, size: Callable[[k.Scalar], k.Scalar]) -> k.Tensor:
     """The strides of the axes, in elements."""
     axis = k.reduce_axis(sizes.shape[0], "r")
 
-    def body(n: Any) -> Any:
+    def body(n: k.Scalar) -> k.Scalar:
         return k.reduce_product(k.select(axis.var > n, size(axis.var), k.const(1, _LONG)), [axis])
 
     return k.compute(sizes.shape, body, "strides")
 
 
-def reference_reshape(inputs: Any, attributes: Any) -> Any:
+def reference_reshape(inputs: Sequence[AnyArray], attributes: NoAttrs) -> tuple[AnyArray, ...]:
     """NumPy's numbers of elements."""
     indices, old, new = (x.astype(np.int64) for x in inputs)
     total = math.prod(old)
@@ -124,7 +125,7 @@ def _steps(shape: AnyArray) -> AnyArray:
     return np.array([math.prod(shape[n + 1 :]) for n in range(len(shape))], np.int64)
 
 
-SPARSE_RESHAPE: OpDef[Any] = OpDef(
+SPARSE_RESHAPE = OpDef(
     "sparse_reshape",
     inputs=(
         Input("sparse_indices", "(count, rank)"),
@@ -158,7 +159,7 @@ SPARSE_RESHAPE: OpDef[Any] = OpDef(
 )
 
 
-def infer_fill(call: OpCall[Any]) -> Info:
+def infer_fill(call: OpCall[NoAttrs]) -> Info:
     """The number of elements, which depends on the data, is unknown."""
     check_ranks(call, 2, 1, 1, 0)
     check_integers(call, 0, 2)
@@ -171,7 +172,7 @@ def infer_fill(call: OpCall[Any]) -> Info:
     return TupleInfo((rows, TensorInfo((count,), values.dtype), flags))
 
 
-def reference_fill(inputs: Any, attributes: Any) -> Any:
+def reference_fill(inputs: Sequence[AnyArray], attributes: NoAttrs) -> tuple[AnyArray, ...]:
     """A stable sort by row of the elements and the ones that are added."""
     indices, values, shape, default = inputs
     is_empty = np.ones(int(shape[0]), bool)
@@ -184,7 +185,7 @@ def reference_fill(inputs: Any, attributes: Any) -> Any:
     return every[order], filled[order], is_empty
 
 
-SPARSE_FILL_EMPTY_ROWS: OpDef[Any] = OpDef(
+SPARSE_FILL_EMPTY_ROWS = OpDef(
     "sparse_fill_empty_rows",
     inputs=(
         Input("sparse_indices", "(count, rank)"),
@@ -203,4 +204,4 @@ SPARSE_FILL_EMPTY_ROWS: OpDef[Any] = OpDef(
     summary="Add a default element to every empty row of a sparse tensor.",
 )
 
-SPARSE_COORDINATES: tuple[OpDef[Any], ...] = (SPARSE_RESHAPE, SPARSE_FILL_EMPTY_ROWS)
+SPARSE_COORDINATES: tuple[Definition, ...] = (SPARSE_RESHAPE, SPARSE_FILL_EMPTY_ROWS)

@@ -8,19 +8,22 @@ blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
-from baton._src.ir.op_def import Input, OpCall
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, CallMaker, Input, OpCall
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 
-def check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim | None:
+def check_sparse(call: OpCall[Attrs], first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim | None:
     """The number of rows (of blocks) of the matrix whose three tensors begin at operand `first`; None if unknown."""
     data, indices, starts = (call.tensor(first + n) for n in range(3))
     if data.ndim != -1 and data.ndim not in ranks:
@@ -42,12 +45,27 @@ def check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3))
     return math.subtract(starts.shape[0], 1)
 
 
-def triple(make: Any, matrix: Any) -> list[Any]:
+class Csr(Protocol):
+    """A sparse matrix of SciPy's."""
+
+    data: AnyArray
+    indices: AnyArray
+    indptr: AnyArray
+
+
+Sparse = Csr | GraphExpr | Sequence[Argument]
+"""A matrix as three tensors (data, indices, indptr), in a tuple of Python or of the program, or as one of SciPy."""
+
+
+def triple(make: CallMaker, matrix: Sparse) -> list[Argument]:
     """The three tensors of a sparse matrix."""
-    if hasattr(matrix, "indptr"):
+    parts: list[Argument] = []
+    if isinstance(matrix, Sequence):
+        parts = list(matrix)
+    elif isinstance(matrix, GraphExpr):
+        parts = list(getattr(matrix, "fields", ()))
+    elif hasattr(matrix, "indptr"):
         parts = [matrix.data, matrix.indices, matrix.indptr]
-    else:
-        parts = list(matrix) if isinstance(matrix, Sequence) else list(getattr(matrix, "fields", ()))
     if len(parts) != 3:
         message = f"a sparse matrix is data, indices and indptr, got {type(matrix).__name__}: {matrix!r}"
         raise fail("op-argument", message, help="pass them as a tuple, or a matrix of SciPy's", kind=TypeError)

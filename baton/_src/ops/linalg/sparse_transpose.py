@@ -6,19 +6,22 @@ its place, row by row, so that their order stays. Source: facts relay-language Â
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import NoAttrs
-from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, check_sparse, csr_sample, triple
+from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, Sparse, check_sparse, csr_sample, triple
 from baton._src.ops.loop_nests import both, let, load, loop, store
 from baton._src.ops.samples import Sample
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Evaluate, Stmt
+from baton._src.values.tensor import AnyArray
 
 _ONE = k.index(1)
 
@@ -29,25 +32,25 @@ def infer(call: OpCall[NoAttrs]) -> Info:
     return TupleInfo(tuple(call.tensor(n) for n in range(3)))
 
 
-def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: NoAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """Count the elements of each column, add up, put every element in its place; row by row, so that order stays."""
     data, indices, starts = inputs
     rows = k.index(starts.shape[0]) - _ONE
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         values, columns, begins = ins
         moved, places, ends, cursor = outs
 
-        def count(e: Any) -> Stmt:
+        def count(e: k.Scalar) -> Stmt:
             at = [_number(load(columns, e)) + _ONE]
             return store(ends, at, load(ends, *at) + k.const(1, starts.dtype))
 
-        def sums(n: Any) -> Stmt:
+        def sums(n: k.Scalar) -> Stmt:
             total = store(ends, [n + _ONE], load(ends, n + _ONE) + load(ends, n))
             return both(store(cursor, [n], _number(load(ends, n))), total)
 
-        def put(m: Any, e: Any) -> Stmt:
-            def to(column: Any) -> Stmt:
+        def put(m: k.Scalar, e: k.Scalar) -> Stmt:
+            def to(column: k.Scalar) -> Stmt:
                 place = load(cursor, column)
                 return both(
                     store(moved, [place], load(values, e)),
@@ -57,8 +60,8 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
 
             return let("column", _number(load(columns, e)), to)
 
-        def row(m: Any) -> Stmt:
-            def stretch(low: Any) -> Stmt:
+        def row(m: k.Scalar) -> Stmt:
+            def stretch(low: k.Scalar) -> Stmt:
                 return loop(_number(load(begins, m + _ONE)) - low, lambda e: put(m, low + e), "e")
 
             return let("low", _number(load(begins, m)), stretch)
@@ -72,25 +75,25 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
     return made[:3]
 
 
-def _number(value: Any) -> Any:
+def _number(value: k.Scalar) -> k.Scalar:
     return k.cast("int64", value)
 
 
-def _in_order(begins: Any, rows: Any, count: Any) -> Stmt:
+def _in_order(begins: Buffer, rows: k.Scalar, count: k.Scalar) -> Stmt:
     """Check that the rows begin one after the other, from 0 on, and end with the last of `count` elements."""
 
-    def ascend(m: Any) -> Stmt:
+    def ascend(m: k.Scalar) -> Stmt:
         end = _number(load(begins, m + _ONE))
         return Evaluate(k.within(_number(load(begins, m)), end + _ONE, "a row begins at {0}, the next before {1}"))
 
-    def is_end(n: Any, wanted: Any) -> Stmt:
+    def is_end(n: k.Scalar, wanted: k.Scalar) -> Stmt:
         end = _number(load(begins, n))
         return Evaluate(k.within(end - wanted, _ONE, "rows begin or end at {0}, not where the elements do", end))
 
     return both(is_end(k.index(0), k.index(0)), is_end(rows, count), loop(rows, ascend, "a"))
 
 
-def reference(inputs: Any, a: NoAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: NoAttrs) -> tuple[AnyArray, ...]:
     """A stable sort by column."""
     data, indices, starts = inputs[0], inputs[1].astype(np.int64), inputs[2].astype(np.int64)
     size, lengths = len(starts) - 1, np.diff(starts)
@@ -104,7 +107,7 @@ def reference(inputs: Any, a: NoAttrs) -> Any:
     return data[ranked], rows[ranked].astype(inputs[1].dtype), ends.astype(inputs[2].dtype)
 
 
-def relay_builder(make: Any, x: Any) -> Any:
+def relay_builder(make: OwnMaker, x: Sparse) -> GraphExpr:
     """The matrix is one argument."""
     return make(*triple(make, x))
 

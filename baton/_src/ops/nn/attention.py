@@ -9,14 +9,14 @@ alignment). The bias broadcasts to (batch, heads, m, n). Source: facts relax-ops
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, CallMaker, Definition, Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
@@ -24,16 +24,18 @@ from baton._src.ops.nn.softmax import softmax
 from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class AttentionAttrs(Attrs):
     """Scale and mask."""
 
-    scale: Any = attr(None, "factor of the products; None: 1 / sqrt(d)")
-    causal_mask: Any = attr(None, "None, TopLeft or BottomRight")
-    window_size: Any = attr(None, "how many keys a query sees at most")
+    scale: float | None = attr(None, "factor of the products; None: 1 / sqrt(d)")
+    causal_mask: str | None = attr(None, "None, TopLeft or BottomRight")
+    window_size: int | None = attr(None, "how many keys a query sees at most")
 
 
 def infer(call: OpCall[AttentionAttrs]) -> Info:
@@ -78,24 +80,26 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
 
 def _check_numbers(call: OpCall[AttentionAttrs]) -> None:
     a = call.attrs
-    if not (a.scale is None or isinstance(a.scale, (int, float))):
-        call.fail(f"scale is a number or None, got {a.scale!r}", code="op-attribute")
-    if not (a.window_size is None or isinstance(a.window_size, int)) or not 0 <= (a.window_size or 0) < 1 << 31:
+    scale: object = a.scale
+    if not (scale is None or isinstance(scale, (int, float))):
+        call.fail(f"scale is a number or None, got {scale!r}", code="op-attribute")
+    window: object = a.window_size
+    if window is not None and not (isinstance(window, int) and 0 <= window < 1 << 31):
         call.fail(f"window_size is how many keys a query sees, or None, got {a.window_size!r}", code="op-attribute")
 
 
-def _scale(a: AttentionAttrs, d: Any) -> Any:
+def _scale(a: AttentionAttrs, d: int) -> float:
     """Products of no features are 0, whatever they are multiplied by."""
     return a.scale if a.scale is not None else 1 / math.sqrt(max(d, 1))
 
 
-def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: AttentionAttrs, out: k.Result) -> k.Tensor:
     """Scores, max, exp, sum, then the weighted sum of values divided by it."""
     q, keys, v, *bias = inputs
     d = k.reduce_axis(q.shape[3], "d")
     head, kept = head_of_keys(q, keys), k.sum_dtype(q.dtype)
 
-    def dot(b: Any, h: Any, i: Any, j: Any) -> Any:
+    def dot(b: k.Scalar, h: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         left, right = q(b, i, h, d.var), keys(b, j, head(h), d.var)
         return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
 
@@ -103,7 +107,7 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     products = k.compute(shape, dot, "scores")
     scale = factor(a, q, kept)
 
-    def score(b: Any, h: Any, i: Any, j: Any) -> Any:
+    def score(b: k.Scalar, h: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         value = products(b, h, i, j) * scale
         if bias:
             value = value + k.cast(kept, bias[0](*k.stretched_indices(bias[0], (b, h, i, j), shape)))
@@ -116,39 +120,41 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     total = fold_compute(powers, (3,), False, k.reduce_sum, "softmax_sum")
     n = k.reduce_axis(keys.shape[1], "n")
 
-    def weigh(b: Any, i: Any, h: Any, e: Any) -> Any:
+    def weigh(b: k.Scalar, i: k.Scalar, h: k.Scalar, e: k.Scalar) -> k.Scalar:
         return k.reduce_sum(powers(b, h, i, n.var) * k.cast(kept, v(b, n.var, head(h), e)), [n])
 
     weighed = k.compute(out.shape, weigh, "weighted_values")
 
-    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
+    def share(b: k.Scalar, i: k.Scalar, h: k.Scalar, e: k.Scalar) -> k.Scalar:
         return k.cast(out.dtype, weighed(b, i, h, e) / sum_or_one(total(b, h, i), keys.shape[1]))
 
     return k.compute(out.shape, share, "attention")
 
 
-def head_of_keys(q: k.Tensor, keys: k.Tensor) -> Callable[[Any], Any]:
+def head_of_keys(q: k.Tensor, keys: k.Tensor) -> Callable[[k.Scalar], k.Scalar]:
     """Gives the head of keys and values that a head of queries uses."""
     group = k.index(q.shape[2]) // k.index(keys.shape[2])
     return lambda h: h if k.is_one(group) else h // k.divisor(group)
 
 
-def sum_or_one(total: Any, keys: Any) -> Any:
+def sum_or_one(total: k.Scalar, keys: Dim) -> k.Scalar:
     """The sum of `keys` powers; 1 for none, so that what is weighed by none of them stays 0."""
     if isinstance(keys, k.tir.IntImm) and keys.value > 0:
         return total
     return k.select(k.tir.EQ(k.index(keys), k.index(0)), k.const(1, total.dtype), total)
 
 
-def factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
+def factor(a: AttentionAttrs, q: k.Tensor, kept: DataType) -> k.Scalar:
     """The factor that scales the products of queries and keys."""
     d = q.shape[3]
-    if a.scale is not None or isinstance(d, k.tir.IntImm):
-        return k.const(_scale(a, d.value if isinstance(d, k.tir.IntImm) else None), kept)
+    if a.scale is not None:
+        return k.const(a.scale, kept)
+    if isinstance(d, k.tir.IntImm):
+        return k.const(_scale(a, d.value), kept)
     return k.const(1, kept) / k.sqrt(k.cast(kept, k.divisor(d)))
 
 
-def _visible(a: AttentionAttrs, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+def _visible(a: AttentionAttrs, i: k.Scalar, j: k.Scalar, m: k.Scalar, n: k.Scalar) -> list[k.Scalar]:
     """The conditions under which query i sees key j."""
     if a.causal_mask is None:
         return []
@@ -159,7 +165,7 @@ def _visible(a: AttentionAttrs, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
     return seen
 
 
-def reference(inputs: Any, a: AttentionAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: AttentionAttrs) -> AnyArray:
     """The formula."""
     q, keys, v = (wide(t) for t in inputs[:3])
     group = q.shape[2] // keys.shape[2]
@@ -173,12 +179,17 @@ def reference(inputs: Any, a: AttentionAttrs) -> Any:
         seen = np.arange(n)[None] <= place
         seen &= np.arange(n)[None] > place - int(a.window_size) if a.window_size is not None else True
         scores = np.where(seen, scores, q.dtype.type(-np.inf))
-    return np.einsum("bhij,bjhe->bihe", softmax(scores, -1), v).astype(inputs[0].dtype)
+    found: AnyArray = np.einsum("bhij,bjhe->bihe", softmax(scores, -1), v).astype(inputs[0].dtype)
+    return found
 
 
 def samples() -> tuple[Sample, ...]:
     def call(
-        shape: tuple[Any, ...], other: tuple[Any, ...], a: AttentionAttrs, *bias: Arr, dtype: str = "float32"
+        shape: tuple[SampleDim, ...],
+        other: tuple[SampleDim, ...],
+        a: AttentionAttrs,
+        *bias: Arr,
+        dtype: str = "float32",
     ) -> Sample:
         tolerance = 2e-2 if "16" in dtype else 1e-4
         operands = (Arr(shape, dtype), Arr(other, dtype), Arr(other, dtype), *bias)
@@ -193,15 +204,15 @@ def samples() -> tuple[Sample, ...]:
 
 
 def relax_attention(
-    make: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    scale: Any = None,
-    causal_mask: Any = None,
-    window_size: Any = None,
-) -> Any:
+    make: CallMaker,
+    query: Argument,
+    key: Argument,
+    value: Argument,
+    bias: Argument = None,
+    scale: object = None,
+    causal_mask: object = None,
+    window_size: object = None,
+) -> GraphExpr:
     """With a bias it is `nn.attention_bias`, without `nn.attention`, whichever of the two builders is called."""
     fields = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
     if bias is not None:
@@ -209,7 +220,7 @@ def relax_attention(
     return make.op("nn.attention", query, key, value, **fields)
 
 
-def _define(name: str, biased: bool) -> OpDef[Any]:
+def _define(name: str, biased: bool) -> OpDef[AttentionAttrs]:
     operands = (Input("query"), Input("key"), Input("value"), *((Input("bias"),) if biased else ()))
     return OpDef(
         name,
@@ -227,4 +238,4 @@ def _define(name: str, biased: bool) -> OpDef[Any]:
     )
 
 
-ATTENTIONS: tuple[OpDef[Any], ...] = (_define("nn.attention", False), _define("nn.attention_bias", True))
+ATTENTIONS: tuple[Definition, ...] = (_define("nn.attention", False), _define("nn.attention_bias", True))

@@ -9,9 +9,8 @@ longest; nothing is read of them here. Source: facts relax-ops-passes-vm §1 (nn
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from baton._src.ops.nn import attention
 from baton._src.ops.nn.attention import AttentionAttrs
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 NAMES = ("queries", "keys", "values", "seqstart_q", "seqstart_k", "max_seqlen_q", "max_seqlen_k")
 
@@ -48,7 +49,7 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     return found
 
 
-def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: AttentionAttrs, out: k.Result) -> k.Tensor:
     """As attention, where a query sees the keys of its own sequence: weights, then the values weighed by them."""
     q, keys, v, starts_q, starts_k, *_ = inputs
     head, kept = attention.head_of_keys(q, keys), k.sum_dtype(q.dtype)
@@ -57,25 +58,25 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     products = _products(q, keys, kept)
     scale = attention.factor(a, q, kept)
 
-    def score(h: Any, i: Any, j: Any) -> Any:
+    def score(h: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         return k.select(visible(i, j), products(h, i, j) * scale, k.lowest(kept))
 
     scores = k.compute(products.shape, score, "masked_scores")
     top = fold_compute(scores, (2,), False, k.reduce_max, "softmax_max")
 
-    def power(h: Any, i: Any, j: Any) -> Any:
+    def power(h: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         return k.select(visible(i, j), k.exp(scores(h, i, j) - top(h, i)), k.const(0, kept))
 
     powers = k.compute(products.shape, power, "softmax_exp")
     total = fold_compute(powers, (2,), False, k.reduce_sum, "softmax_sum")
     n = k.reduce_axis(keys.shape[1], "n")
 
-    def weigh(b: Any, i: Any, h: Any, e: Any) -> Any:
+    def weigh(b: k.Scalar, i: k.Scalar, h: k.Scalar, e: k.Scalar) -> k.Scalar:
         return k.reduce_sum(powers(h, i, n.var) * k.cast(kept, v(0, n.var, head(h), e)), [n])
 
     weighed = k.compute(out.shape, weigh, "weighted_values")
 
-    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
+    def share(b: k.Scalar, i: k.Scalar, h: k.Scalar, e: k.Scalar) -> k.Scalar:
         whole = total(h, i)
         divisor = k.select(whole > k.const(0, kept), whole, k.const(1, kept))
         return k.cast(out.dtype, weighed(b, i, h, e) / divisor)
@@ -83,23 +84,25 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     return k.compute(out.shape, share, "attention")
 
 
-def _products(q: k.Tensor, keys: k.Tensor, kept: Any) -> k.Tensor:
+def _products(q: k.Tensor, keys: k.Tensor, kept: DataType) -> k.Tensor:
     """Each query times each key, by head: (heads, m, n), summed in the dtype `kept`."""
     d, head = k.reduce_axis(q.shape[3], "d"), attention.head_of_keys(q, keys)
 
-    def dot(h: Any, i: Any, j: Any) -> Any:
+    def dot(h: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         left, right = q(0, i, h, d.var), keys(0, j, head(h), d.var)
         return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
 
     return k.compute((q.shape[2], q.shape[1], keys.shape[1]), dot, "scores")
 
 
-def _seen(a: AttentionAttrs, starts_q: k.Tensor, starts_k: k.Tensor, m: Any, n: Any) -> Callable[[Any, Any], Any]:
+def _seen(
+    a: AttentionAttrs, starts_q: k.Tensor, starts_k: k.Tensor, m: k.Scalar, n: k.Scalar
+) -> Callable[[k.Scalar, k.Scalar], k.Scalar]:
     """Whether query i of m sees key j of n: it is of its sequence, and within mask and window."""
     own_q, own_k = _sequences(starts_q, m, "of_query"), _sequences(starts_k, n, "of_key")
     last = k.index(starts_q.shape[0]) - 1
 
-    def seen(i: Any, j: Any) -> Any:
+    def seen(i: k.Scalar, j: k.Scalar) -> k.Scalar:
         s = own_q(i)
         at = k.if_then_else(s < last, s, k.index(0))  # the next start is read, too
         first_q, first_k = k.index(starts_q(at)), k.index(starts_k(at))
@@ -116,18 +119,18 @@ def _seen(a: AttentionAttrs, starts_q: k.Tensor, starts_k: k.Tensor, m: Any, n: 
     return seen
 
 
-def _sequences(starts: k.Tensor, tokens: Any, name: str) -> k.Tensor:
+def _sequences(starts: k.Tensor, tokens: k.Scalar, name: str) -> k.Tensor:
     """The sequence of each token: how many starts are at it or before it, less one."""
     s = k.reduce_axis(starts.shape[0], "s")
 
-    def begun(i: Any) -> Any:
+    def begun(i: k.Scalar) -> k.Scalar:
         return k.reduce_sum(k.select(k.index(starts(s.var)) <= i, k.index(1), k.index(0)), [s])
 
     counts = k.compute((tokens,), begun, f"{name}_starts")
     return k.compute((tokens,), lambda i: counts(i) - k.index(1), name)
 
 
-def reference(inputs: Any, a: AttentionAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: AttentionAttrs) -> AnyArray:
     """Attention, sequence by sequence."""
     q, keys, v, starts_q, starts_k = inputs[:5]
     out = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
@@ -141,13 +144,13 @@ def reference(inputs: Any, a: AttentionAttrs) -> Any:
     return out
 
 
-def _seeing(m: int, n: int, a: AttentionAttrs) -> np.ndarray[Any, Any]:
+def _seeing(m: int, n: int, a: AttentionAttrs) -> AnyArray:
     """Which of m queries see any of n keys."""
     if a.causal_mask is None:
         return np.full(m, n > 0)
     place = np.arange(m) + (n - m if a.causal_mask == "BottomRight" else 0)
     first = place - int(a.window_size) + 1 if a.window_size is not None else np.zeros(m, int)
-    seeing: np.ndarray[Any, Any] = np.minimum(place, n - 1) >= np.maximum(first, 0)
+    seeing: AnyArray = np.minimum(place, n - 1) >= np.maximum(first, 0)
     return seeing
 
 
@@ -170,7 +173,7 @@ def samples() -> tuple[Sample, ...]:
     )
 
 
-ATTENTION_VAR_LEN: OpDef[Any] = OpDef(
+ATTENTION_VAR_LEN = OpDef(
     "nn.attention_var_len",
     AttentionAttrs,
     inputs=tuple(Input(name) for name in NAMES),

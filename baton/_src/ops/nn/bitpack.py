@@ -6,7 +6,7 @@ places are a new axis `bit_axis`. Source: facts relay-language §6 level 2.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -27,14 +28,14 @@ class BitPackAttrs(Attrs):
     bits: int = attr(1, "how many places elements have")
     pack_axis: int = attr(1, "the axis along which elements share words")
     bit_axis: int = attr(2, "where the axis of places goes")
-    pack_type: Any = attr("uint32", "dtype of the words")
+    pack_type: DataType = attr("uint32", "dtype of the words")
     name: str = attr("BitPack", "name of the kernel")
 
     def __post_init__(self) -> None:
         set_attr(self, "pack_type", DataType(self.pack_type))
 
 
-def word_count(call: OpCall[Any], extent: Dim, dtype: DataType) -> Dim:
+def word_count(call: OpCall[Attrs], extent: Dim, dtype: DataType) -> Dim:
     """The number of words that a number of elements fill."""
     if dtype.kind != "uint":
         call.fail(f"words must be unsigned integers, got {dtype}", code="op-dtype")
@@ -70,7 +71,7 @@ def packed_words(x: k.Tensor, a: BitPackAttrs) -> k.Tensor:
     shape.insert(a.bit_axis, k.index(a.bits))
     axis = k.reduce_axis(count, "e")
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = list(indices)
         place = at.pop(a.bit_axis)
         at[a.pack_axis] = at[a.pack_axis] * k.index(count) + axis.var
@@ -82,7 +83,7 @@ def packed_words(x: k.Tensor, a: BitPackAttrs) -> k.Tensor:
     return k.compute(shape, body, a.name or "bitpack")
 
 
-def reference_pack(inputs: Any, a: BitPackAttrs) -> Any:
+def reference_pack(inputs: Sequence[AnyArray], a: BitPackAttrs) -> AnyArray:
     """Place by place."""
     (x,) = inputs
     count = a.pack_type.bits

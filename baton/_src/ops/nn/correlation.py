@@ -10,7 +10,7 @@ place of the product. Source: Fischer et al., FlowNet; facts relay-language §6 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from baton._src.ops.linalg.products import rounded
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, np_padded, padded
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -35,7 +36,7 @@ class CorrelationAttrs(Attrs):
     max_displacement: int = attr(1, "greatest displacement")
     stride1: int = attr(1, "step of the patches of the first image")
     stride2: int = attr(1, "step of the displacements")
-    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
+    padding: tuple[int, ...] = attr(0, "padding: one value, one per axis, or begins then ends")
     is_multiply: bool = attr(True, "products; else absolute differences")
     layout: str = attr("NCHW", "NCHW")
 
@@ -73,7 +74,7 @@ def infer(call: OpCall[CorrelationAttrs]) -> Info:
     return TensorInfo((x.shape[0], (2 * a.steps + 1) ** 2, *extents), dtype, vdevice=device)
 
 
-def compute(inputs: Any, a: CorrelationAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: CorrelationAttrs, out: k.Result) -> k.Tensor:
     """A reduction over channels and the patch, divided by their number."""
     order = layout_over("NCHW", "NCHW", "layout")
     first, second = (
@@ -84,7 +85,7 @@ def compute(inputs: Any, a: CorrelationAttrs, out: Any) -> Any:
     extents = ((first.shape[1], "rc"), (a.kernel_size, "rh"), (a.kernel_size, "rw"))
     axes = [k.reduce_axis(extent, name) for extent, name in extents]
 
-    def body(n: Any, q: Any, i: Any, j: Any) -> Any:
+    def body(n: k.Scalar, q: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         channel, p, r = (axis.var for axis in axes)
         at = [o * k.index(a.stride1) + k.index(a.max_displacement) + tap for o, tap in ((i, p), (j, r))]
         moved = [
@@ -100,7 +101,7 @@ def compute(inputs: Any, a: CorrelationAttrs, out: Any) -> Any:
     return rounded(k.compute(out.shape, lambda *o: sums(*o) / count, "mean"), out.dtype)
 
 
-def reference(inputs: Any, a: CorrelationAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: CorrelationAttrs) -> AnyArray:
     """Displacement by displacement."""
     top, left, bottom, right = a.padding
     x, y = (np_padded(v.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right))) for v in inputs)
@@ -114,7 +115,7 @@ def reference(inputs: Any, a: CorrelationAttrs) -> Any:
             one = x[:, :, np.array(rows)[:, None] + p, np.array(columns) + r]
             other = y[:, :, np.array(rows)[:, None] + p + dy, np.array(columns) + r + dx]
             found[:, q] += (one * other if a.is_multiply else abs(one - other)).sum(axis=1)
-    return (found / (len(patch) * x.shape[1])).astype(inputs[0].dtype)
+    return np.asarray(found / (len(patch) * x.shape[1])).astype(inputs[0].dtype)
 
 
 CORRELATION = OpDef(

@@ -6,11 +6,24 @@ takes probabilities. Source: facts relax-ops-passes-vm §1 (nn), relay-language 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.attrs import Attrs, NoAttrs
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Compute,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    OpCall,
+    OpDef,
+    Reference,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
@@ -19,9 +32,10 @@ from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
-def infer_entropy(call: OpCall[Any]) -> Info:
+def infer_entropy(call: OpCall[NoAttrs]) -> Info:
     """A scalar, from two tensors of one shape."""
     a, b = call.tensor(0), call.tensor(1)
     dtype, device = same_dtype(call, (a, b)), same_vdevice(call, (a, b))
@@ -33,11 +47,11 @@ def infer_entropy(call: OpCall[Any]) -> Info:
     return TensorInfo((), dtype, vdevice=device)
 
 
-def _entropy(logits: bool) -> tuple[Any, Any]:
-    def compute(inputs: Any, a: Any, out: Any) -> Any:
+def _entropy(logits: bool) -> tuple[Compute[NoAttrs], Reference[NoAttrs]]:
+    def compute(inputs: Sequence[k.Tensor], a: Attrs, out: k.Result) -> k.Tensor:
         x, labels = inputs
 
-        def term(*i: Any) -> Any:
+        def term(*i: k.Scalar) -> k.Scalar:
             value = k.wide(x(*i))
             return (value if logits else k.log(value)) * k.wide(labels(*i))
 
@@ -46,17 +60,18 @@ def _entropy(logits: bool) -> tuple[Any, Any]:
         batch = k.cast(total.dtype, k.index(x.shape[0])) if x.ndim > 1 else k.const(1, total.dtype)
         return k.compute((), lambda: k.cast(out.dtype, k.const(-1, total.dtype) * total() / batch), "cross_entropy")
 
-    def reference(inputs: Any, a: Any) -> Any:
-        def loss(x: Any, labels: Any) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: Attrs) -> AnyArray:
+        def loss(x: AnyArray, labels: AnyArray) -> AnyArray:
             value = x if logits else np.log(x)
-            return -np.sum(value * labels) / (x.shape[0] if x.ndim > 1 else 1)
+            found: AnyArray = -np.sum(value * labels) / (x.shape[0] if x.ndim > 1 else 1)
+            return found
 
         return computed_wide(loss, *inputs)
 
     return compute, reference
 
 
-def _count(b: Any, x: Any) -> Any:
+def _count(b: CallMaker, x: GraphExpr) -> GraphExpr:
     """The size of the batch, everywhere."""
     info = x.struct_info
     count = b.full_like(x, 1)
@@ -67,14 +82,14 @@ def _count(b: Any, x: Any) -> Any:
     return count
 
 
-def gradient_probabilities(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_probabilities(b: CallMaker, args: Exprs, a: NoAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """-labels / predictions / batch, and -log(predictions) / batch."""
     x, labels = args
     factor = b.op("negative", b.op("divide", grad, _count(b, x)))
     return [b.op("multiply", factor, b.op("divide", labels, x)), b.op("multiply", factor, b.op("log", x))]
 
 
-def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_logits(b: CallMaker, args: Exprs, a: NoAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """-labels / batch, and -predictions / batch."""
     x, labels = args
     factor = b.op("negative", b.op("divide", grad, _count(b, x)))
@@ -83,7 +98,7 @@ def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]
 
 _WITH_LOGITS, _WITHOUT = _entropy(True), _entropy(False)
 
-CROSS_ENTROPY_WITH_LOGITS: OpDef[Any] = OpDef(
+CROSS_ENTROPY_WITH_LOGITS = OpDef(
     "nn.cross_entropy_with_logits",
     inputs=(Input("predictions", "log-probabilities"), Input("labels", "probabilities", relay_name="targets")),
     infer=infer_entropy,
@@ -94,7 +109,7 @@ CROSS_ENTROPY_WITH_LOGITS: OpDef[Any] = OpDef(
     samples=lambda: (Sample((Arr(("n", 4)), Arr(("n", 4)))), Sample((Arr((4,)), Arr((4,))))),
     summary="-sum(predictions * labels) / batch.",
 )
-CROSS_ENTROPY: OpDef[Any] = OpDef(
+CROSS_ENTROPY = OpDef(
     "nn.cross_entropy",
     inputs=(Input("predictions", "probabilities"), Input("targets", "probabilities")),
     infer=infer_entropy,
@@ -108,4 +123,4 @@ CROSS_ENTROPY: OpDef[Any] = OpDef(
 )
 
 
-CROSS_ENTROPIES: tuple[OpDef[Any], ...] = (CROSS_ENTROPY_WITH_LOGITS, CROSS_ENTROPY)
+CROSS_ENTROPIES: tuple[Definition, ...] = (CROSS_ENTROPY_WITH_LOGITS, CROSS_ENTROPY)

@@ -6,12 +6,14 @@ column. space_to_depth inverts "DCR". Source: ONNX DepthToSpace; facts relay-lan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
@@ -22,6 +24,7 @@ from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -63,17 +66,17 @@ class PixelShuffleAttrs(Attrs):
         return "CRD"
 
 
-def _exact(call: OpCall[Any], math: DimMath, extent: Dim, divisor: int, what: str) -> Dim:
+def _exact(call: OpCall[Attrs], math: DimMath, extent: Dim, divisor: int, what: str) -> Dim:
     if math.divides(divisor, extent) is False:
         call.fail(f"{what} {extent} is not a multiple of {divisor}")
     return math.floor_divide(extent, divisor)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[DepthToSpaceAttrs | PixelShuffleAttrs | SpaceToDepthAttrs]) -> Info:
     """Channels divided by block², height and width multiplied; or the other way round."""
     a, x = call.attrs, call.tensor(0)
     order = layout_over(a.layout, "NCHW", "layout")
-    if getattr(a, "mode", "DCR") not in ("DCR", "CRD"):
+    if not isinstance(a, SpaceToDepthAttrs) and a.mode not in ("DCR", "CRD"):
         call.fail(f"mode must be DCR or CRD, got {a.mode!r}", code="op-attribute")
     if a.block_size < 1:
         call.fail(f"block_size must be 1 or more, got {a.block_size}", code="op-attribute")
@@ -92,27 +95,28 @@ def infer(call: OpCall[Any]) -> Info:
     return TensorInfo(order.physical(math, extents), x.dtype, vdevice=x.vdevice)
 
 
-def compute_to_space(inputs: Any, a: Any, out: Any) -> Any:
+def compute_to_space(inputs: Sequence[k.Tensor], a: DepthToSpaceAttrs | PixelShuffleAttrs, out: k.Result) -> k.Tensor:
     """Each pixel is read from the channel its place in the block names."""
     (x,) = inputs
     order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = order.split(i)
-        row, column = at["H"] % b, at["W"] % b
+        c, high, wide = (whole(at[letter]) for letter in "CHW")
+        row, column = high % b, wide % b
         channels = k.index(out.shape[order.position("C")])
-        channel = (row * b + column) * channels + at["C"] if a.mode == "DCR" else (at["C"] * b + row) * b + column
-        return x(*order.indices({"N": at["N"], "C": channel, "H": at["H"] // b, "W": at["W"] // b}))
+        channel = (row * b + column) * channels + c if a.mode == "DCR" else (c * b + row) * b + column
+        return x(*order.indices({"N": at["N"], "C": channel, "H": high // b, "W": wide // b}))
 
     return k.compute(out.shape, body, "depth_to_space")
 
 
-def compute_to_depth(inputs: Any, a: Any, out: Any) -> Any:
+def compute_to_depth(inputs: Sequence[k.Tensor], a: SpaceToDepthAttrs, out: k.Result) -> k.Tensor:
     """Each channel is read from the place in the block it names."""
     (x,) = inputs
     order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = order.split(i)
         channels = k.divisor(x.shape[order.position("C")])
         channel, row, column = (whole(at[letter]) for letter in "CHW")
@@ -123,7 +127,7 @@ def compute_to_depth(inputs: Any, a: Any, out: Any) -> Any:
     return k.compute(out.shape, body, "space_to_depth")
 
 
-def reference_to_space(inputs: Any, a: Any) -> Any:
+def reference_to_space(inputs: Sequence[AnyArray], a: DepthToSpaceAttrs | PixelShuffleAttrs) -> AnyArray:
     """Reshape, transpose, reshape."""
     order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
     x = to_canonical(inputs[0], order, "NCHW")
@@ -135,7 +139,7 @@ def reference_to_space(inputs: Any, a: Any) -> Any:
     return from_canonical(np.ascontiguousarray(moved).reshape(n, c // (b * b), h * b, w * b), order, "NCHW")
 
 
-def reference_to_depth(inputs: Any, a: Any) -> Any:
+def reference_to_depth(inputs: Sequence[AnyArray], a: SpaceToDepthAttrs) -> AnyArray:
     """Reshape, transpose, reshape."""
     order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
     x = to_canonical(inputs[0], order, "NCHW")
@@ -144,7 +148,9 @@ def reference_to_depth(inputs: Any, a: Any) -> Any:
     return from_canonical(np.ascontiguousarray(moved).reshape(n, c * b * b, h // b, w // b), order, "NCHW")
 
 
-def gradient_to_space(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_to_space(
+    b: CallMaker, args: Exprs, a: DepthToSpaceAttrs | PixelShuffleAttrs, out: GraphExpr, grad: GraphExpr
+) -> Gradients:
     """The inverse; for mode CRD, places in the block go behind channels afterwards."""
     back = b.op("nn.space_to_depth", grad, block_size=a.block_size, layout=a.layout)
     if a.mode == "DCR":
@@ -206,4 +212,4 @@ PIXEL_SHUFFLE = OpDef(
     **_SHARED,
 )
 
-DEPTH_AND_SPACE: tuple[OpDef[Any], ...] = (DEPTH_TO_SPACE, SPACE_TO_DEPTH, PIXEL_SHUFFLE)
+DEPTH_AND_SPACE: tuple[Definition, ...] = (DEPTH_TO_SPACE, SPACE_TO_DEPTH, PIXEL_SHUFFLE)

@@ -7,12 +7,13 @@ Source: facts relay-language §6 level 10.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -21,13 +22,14 @@ from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import steps
 from baton._src.te.tag import DILATE_TAG, default_tag
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class DilateAttrs(Attrs):
     """Distances."""
 
-    strides: Any = attr(doc="the distance between neighbours along every axis")
+    strides: tuple[int, ...] = attr(doc="the distance between neighbours along every axis")
     dilation_value: float = attr(0.0, "what lies between")
 
     def __post_init__(self) -> None:
@@ -49,12 +51,12 @@ def infer(call: OpCall[DilateAttrs]) -> Info:
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
-def compute(inputs: Any, a: DilateAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DilateAttrs, out: k.Result) -> k.Tensor:
     """Elements where every index is a multiple of its stride."""
     (x,) = inputs
     between = as_element(a.dilation_value, x.dtype)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
         value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
         return k.if_then_else(k.all_of(on), value, k.const(between, x.dtype)) if on else value
@@ -63,7 +65,7 @@ def compute(inputs: Any, a: DilateAttrs, out: Any) -> Any:
         return k.compute(out.shape, body, "DilatedInput")
 
 
-def reference(inputs: Any, a: DilateAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: DilateAttrs) -> AnyArray:
     """Strided assignment."""
     x = inputs[0]
     between = as_element(a.dilation_value, k.DataType(x.dtype))
@@ -72,7 +74,7 @@ def reference(inputs: Any, a: DilateAttrs) -> Any:
     return result
 
 
-def gradient(b: Any, args: Any, a: DilateAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: DilateAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The elements that were moved apart, without what lies between them."""
     rank, ends = len(a.strides), named_dims(out.struct_info, "nn.dilate")
     return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, ends, a.strides)]

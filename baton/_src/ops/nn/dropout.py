@@ -5,12 +5,13 @@ Source: facts relax-ops-passes-vm §1 (nn).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.layouts import FollowsInput
@@ -30,15 +31,15 @@ def infer(call: OpCall[DropoutAttrs]) -> Info:
     return TupleInfo((x, x))
 
 
-def compute(inputs: Any, a: DropoutAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DropoutAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """A copy, and ones."""
     (x,) = inputs
     return k.compute(x.shape, lambda *i: x(*i), "dropout"), k.compute(x.shape, lambda *i: k.const(1, x.dtype), "mask")
 
 
-def relay_dropout(make: Any, data: Any, rate: float = 0.5) -> Any:
+def relay_dropout(make: OwnMaker, data: GraphExpr, rate: float = 0.5) -> GraphExpr:
     """Relay's function gives the data alone."""
-    return make(data, rate=rate)[0]
+    return make.item(make(data, rate=rate), 0)
 
 
 DROPOUT = OpDef(

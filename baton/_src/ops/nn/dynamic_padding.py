@@ -6,10 +6,10 @@ DynamicToStatic makes nn.pad of it where they are constants.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
@@ -18,6 +18,7 @@ from baton._src.ops.dims import show_shape
 from baton._src.ops.nn.padding import PadAttrs, check_mode, padded, reference
 from baton._src.ops.operand_checks import check_integers, check_scalar
 from baton._src.tir.expr import AnyDim
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -27,7 +28,7 @@ class DynPadAttrs(Attrs):
     pad_mode: str = attr("constant", "constant, edge, reflect or circular")
 
 
-def _static(widths: Any, a: DynPadAttrs) -> PadAttrs:
+def _static(widths: npt.ArrayLike, a: DynPadAttrs) -> PadAttrs:
     return PadAttrs(pad_width=np.asarray(widths).reshape(-1).tolist(), pad_mode=a.pad_mode)
 
 
@@ -46,19 +47,18 @@ def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
         call.fail(message, help="give a pair (before, after) for every axis of the data")
     known = call.values[1] if len(call.values) > 1 else None
     if known is not None:
-        unlike: OpCall[Any] = call  # the same operands, another operator's attributes
-        return padded(replace(unlike, attrs=_static(known, a)))
+        return padded(OpCall(call.op, call.args, _static(known, a), call.prover, call.values, call.span))
     dims = (AnyDim(),) * x.ndim if x.shape is not None else None
     return TensorInfo(dims, x.dtype, x.ndim, x.vdevice)
 
 
-def reference_dynamic(inputs: Any, a: DynPadAttrs) -> Any:
+def reference_dynamic(inputs: Sequence[AnyArray], a: DynPadAttrs) -> AnyArray:
     """nn.pad."""
     data, widths, fill = inputs
     return reference((data, np.asarray(fill).reshape(())), _static(widths, a))
 
 
-DYN_PAD: OpDef[Any] = OpDef(
+DYN_PAD = OpDef(
     "dyn.nn.pad",
     DynPadAttrs,
     inputs=(Input("data"), Input("pad_width", "integers of shape (rank, 2)"), Input("pad_value", "a scalar")),

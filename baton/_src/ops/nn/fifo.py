@@ -7,12 +7,13 @@ Layers over time keep what they have computed so (fast WaveNet). Source: facts r
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -20,6 +21,7 @@ from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linear_axes import named_dims
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -50,14 +52,14 @@ def infer(call: OpCall[FifoAttrs]) -> Info:
     return buffer
 
 
-def compute(inputs: Any, a: FifoAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: FifoAttrs, out: k.Result) -> k.Tensor:
     """Old elements move up, new ones take the places at the end."""
     data, buffer = inputs
     axis = from_front(a.axis, buffer.ndim)
     new = k.index(data.shape[axis])
     old = k.index(buffer.shape[axis]) - new
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         moved, fresh = list(i), list(i)
         moved[axis], fresh[axis] = i[axis] + new, i[axis] - old
         return k.if_then_else(i[axis] < old, buffer(*moved), data(*fresh))
@@ -65,14 +67,14 @@ def compute(inputs: Any, a: FifoAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "fifo_buffer")
 
 
-def reference(inputs: Any, a: FifoAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: FifoAttrs) -> AnyArray:
     """Concatenate and cut."""
     data, buffer = inputs
     joined = np.concatenate([buffer, data], axis=a.axis)
     return np.take(joined, np.arange(data.shape[a.axis], joined.shape[a.axis]), axis=a.axis)
 
 
-def gradient(b: Any, args: Any, a: FifoAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: FifoAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The end goes to the data, the rest to what has moved up; what fell out has none."""
     data, buffer = (named_dims(v.struct_info, "nn.fifo_buffer") for v in args)
     axis = from_front(a.axis, len(buffer))

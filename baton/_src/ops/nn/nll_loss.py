@@ -7,23 +7,26 @@ relay-language §6 level 10.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.operand_checks import check_floats, check_integers, check_operand, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import IntImm, literal
+from baton._src.tir.expr import literal
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -62,18 +65,17 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
     return TensorInfo(t.shape, x.dtype, t.ndim, x.vdevice)
 
 
-def compute_nll(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
+def compute_nll(inputs: Sequence[k.Tensor], a: NllLossAttrs, out: k.Result) -> k.Tensor:
     """Weights of the targets, products, sums."""
-    x, t, *rest = inputs
-    weights = [w for w in rest if w is not None]
+    x, t, *weights = inputs
     kept = k.sum_dtype(x.dtype)
 
-    def weight(*i: Any) -> Any:
+    def weight(*i: k.Scalar) -> k.Scalar:
         target = k.index(t(*i))
         value = k.cast(kept, weights[0](target)) if weights else k.const(1, kept)
         return k.if_then_else(k.tir.EQ(target, k.index(a.ignore_index)), k.const(0, kept), value)
 
-    def loss(*i: Any) -> Any:
+    def loss(*i: k.Scalar) -> k.Scalar:
         target = k.index(t(*i))
         where = (target, *i) if x.ndim == 1 else (i[0], target, *i[1:])
         counts = k.tir.NE(target, k.index(a.ignore_index))
@@ -92,7 +94,7 @@ def compute_nll(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
     return k.compute((), lambda: k.cast(out.dtype, total() / count()), "nll_loss")
 
 
-def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
+def reference_nll(inputs: Sequence[AnyArray], a: NllLossAttrs) -> AnyArray:
     """The definition."""
     x, t = wide(inputs[0]), np.asarray(inputs[1])
     classes = x if x.ndim == 1 else np.moveaxis(x, 1, -1)
@@ -110,16 +112,16 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
         return np.asarray(total / np.sum(weights) if a.reduction == "mean" else total).astype(inputs[0].dtype)
 
 
-def _check_targets(t: Any, classes: int, a: NllLossAttrs) -> None:
+def _check_targets(t: AnyArray, classes: int, a: NllLossAttrs) -> None:
     outside = (t != a.ignore_index) & ((t < 0) | (t >= classes))
     if outside.any():
         raise IndexError(f"target {t[outside].flat[0]} is out of range for {classes} classes")
 
 
-def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_nll(b: CallMaker, args: Exprs, a: NllLossAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """-1 where a target is, weighed, divided by the sum of the weights that count; the weights' by the product rule."""
     found, hot, step = _to_predictions(b, grad, args, a)
-    pieces = [found, None]
+    pieces: list[GraphExpr | None] = [found, None]
     if len(args) > 2:
         info = args[0].struct_info
         others = tuple(n for n in range(info.ndim) if n != (0 if info.ndim == 1 else 1))
@@ -129,7 +131,9 @@ def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> lis
     return pieces
 
 
-def _to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, Any, Any]:
+def _to_predictions(
+    b: CallMaker, grad: GraphExpr, args: Exprs, a: NllLossAttrs
+) -> tuple[GraphExpr, GraphExpr, GraphExpr]:
     """The gradient for the predictions; 1 where a target is that counts; the gradient of one unit of weight."""
     x, t, *weights = args
     info = x.struct_info
@@ -149,7 +153,7 @@ def _to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any,
     return b.op("multiply", weighed, step), hot, step
 
 
-def _one_hot(b: Any, x: Any, t: Any, axis: int) -> Any:
+def _one_hot(b: CallMaker, x: GraphExpr, t: GraphExpr, axis: int) -> GraphExpr:
     """1 where a class is the target's, 0 elsewhere, in the shape and dtype of the predictions `x`."""
     info = x.struct_info
     classes = _classes(x)
@@ -159,9 +163,10 @@ def _one_hot(b: Any, x: Any, t: Any, axis: int) -> Any:
             f"nn.nll_loss: the number of classes of predictions that are {info!r} is not known",
             help="give them a shape, by R.match_cast, say",
         )
-    if isinstance(classes, IntImm):
+    classes = as_dim(classes)
+    if isinstance(classes, int):
         one, zero = (literal(v, info.dtype) for v in (1.0, 0.0))
-        return b.op("one_hot", t, one, zero, depth=classes.value, axis=axis)
+        return b.op("one_hot", t, one, zero, depth=classes, axis=axis)
     bounds = (literal(v, classes.dtype) for v in (0, classes, 1))
     numbers = b.op("arange", *bounds, dtype=t.struct_info.dtype)
     others = tuple(n for n in range(info.ndim) if n != axis)
@@ -169,11 +174,10 @@ def _one_hot(b: Any, x: Any, t: Any, axis: int) -> Any:
     return b.op("astype", b.op("equal", b.op("expand_dims", t, axis=(axis,)), numbers), dtype=info.dtype)
 
 
-def _classes(x: Any) -> Any:
+def _classes(x: GraphExpr) -> Dim | None:
     """The number of classes of the predictions `x`; None if unknown."""
-    info = x.struct_info
-    dims = getattr(info.shape, "values", None)
-    return None if dims is None else dims[0 if info.ndim == 1 else 1]
+    dims = said_dims(x.struct_info_)
+    return None if dims is None else dims[0 if len(dims) == 1 else 1]
 
 
 def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
@@ -182,13 +186,13 @@ def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
     return call.tensor(1)
 
 
-def compute_nll_backward(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
+def compute_nll_backward(inputs: Sequence[k.Tensor], a: NllLossAttrs, out: k.Result) -> k.Tensor:
     """Weights of the targets, what is divided by their sum, and that at the targets' places."""
-    grad, x, t, *rest = inputs
-    weights, kept, axis = [w for w in rest if w is not None], k.sum_dtype(x.dtype), min(x.ndim - 1, 1)
+    grad, x, t, *weights = inputs
+    kept, axis = k.sum_dtype(x.dtype), min(x.ndim - 1, 1)
     ignored = k.index(a.ignore_index)
 
-    def weight(*i: Any) -> Any:
+    def weight(*i: k.Scalar) -> k.Scalar:
         target = k.within(k.index(t(*i)), k.index(x.shape[axis]), "target {0} is out of range for {1} classes")
         value = weights[0](target) if weights else k.tir.GE(target, k.index(0))
         return k.if_then_else(k.tir.EQ(k.index(t(*i)), ignored), k.const(0, kept), k.cast(kept, value))
@@ -196,13 +200,13 @@ def compute_nll_backward(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
     weighed = k.compute(t.shape, weight, "weights")
     count = fold_compute(weighed, tuple(range(t.ndim)), False, k.reduce_sum, "weight_sum")
 
-    def slope(*i: Any) -> Any:
+    def slope(*i: k.Scalar) -> k.Scalar:
         step = k.cast(kept, grad(*i) if a.reduction == "none" else grad()) * weighed(*i)
         return k.const(0, kept) - (step / count() if a.reduction == "mean" else step)
 
     slopes = k.compute(t.shape, slope, "slopes")
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = (*i[:axis], *i[axis + 1 :])
         is_target = k.tir.EQ(k.index(t(*at)), i[axis])
         return k.cast(out.dtype, k.select(is_target, slopes(*at), k.const(0, kept)))
@@ -210,7 +214,7 @@ def compute_nll_backward(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
     return k.compute(x.shape, body, "nll_loss_backward")
 
 
-def reference_nll_backward(inputs: Any, a: NllLossAttrs) -> Any:
+def reference_nll_backward(inputs: Sequence[AnyArray], a: NllLossAttrs) -> AnyArray:
     """-weight at the target's place, times the gradient, divided by the weights that count for the mean."""
     grad, x, t = (np.asarray(i) for i in inputs[:3])
     depth = x.shape[0] if x.ndim == 1 else x.shape[1]
@@ -270,4 +274,4 @@ NLL_LOSS_BACKWARD = OpDef(
     summary="The gradient of nn.nll_loss with respect to its predictions.",
 )
 
-NLL_LOSSES: tuple[OpDef[Any], ...] = (NLL_LOSS, NLL_LOSS_BACKWARD)
+NLL_LOSSES: tuple[Definition, ...] = (NLL_LOSS, NLL_LOSS_BACKWARD)

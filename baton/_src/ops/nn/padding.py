@@ -7,13 +7,27 @@ value as a scalar tensor, Relax as an attribute; a negative width crops. `reflec
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    Argument,
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+    OwnMaker,
+)
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import operand
 from baton._src.ops.dims import DimMath, show_shape
@@ -24,32 +38,36 @@ from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.ops.windows import np_padded
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te.tag import PAD_TAG, default_tag
+from baton._src.values.tensor import AnyArray
 
 Pairs = tuple[tuple[int, int], ...]
 
 
-def as_pairs(width: Any) -> Pairs:
+def as_pairs(width: Iterable[int | Iterable[int]]) -> Pairs:
     """Nested pairs, or a flat list of before, after, before, after, ..."""
     found = tuple(width)
-    if found and isinstance(found[0], int):
-        if len(found) % 2:
-            raise ValueError("there is a width before and one after every axis")
-        return tuple((int(found[i]), int(found[i + 1])) for i in range(0, len(found), 2))
-    return tuple((int(b), int(e)) for b, e in found)
+    flat = [int(w) for w in found if isinstance(w, int)]
+    if not flat:
+        return tuple((int(b), int(e)) for b, e in (w for w in found if not isinstance(w, int)))
+    if len(flat) % 2 or len(flat) < len(found):
+        raise ValueError("there is a width before and one after every axis")
+    return tuple(zip(flat[::2], flat[1::2]))
 
 
 @attrs
 class PadAttrs(Attrs):
     """Widths and mode."""
 
-    pad_width: Any = attr(doc="width before and after every axis")
-    pad_value: Any = attr(0.0, "what the border holds", relax_only=True)
+    pad_width: Pairs | tuple[int, ...] = attr(doc="width before and after every axis")
+    pad_value: float = attr(0.0, "what the border holds", relax_only=True)
     pad_mode: str = attr("constant", "constant, edge, reflect or circular")
 
     def __post_init__(self) -> None:
         set_attr(self, "pad_width", as_pairs(self.pad_width))
-        set_attr(self, "pad_value", 0.0 if self.pad_value is None else self.pad_value)
+        given: object = self.pad_value
+        set_attr(self, "pad_value", 0.0 if given is None else given)
 
     @property
     def pairs(self) -> Pairs:
@@ -66,13 +84,13 @@ class RelaxPadAttrs(PadAttrs):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_attr(self, "pad_width", tuple(width for pair in self.pad_width for width in pair))
+        set_attr(self, "pad_width", tuple(width for pair in self.pairs for width in pair))
 
 
 _MODES = ("constant", "edge", "reflect", "symmetric", "circular")
 
 
-def check_mode(call: OpCall[Any], mode: str) -> None:
+def check_mode(call: OpCall[Attrs], mode: str) -> None:
     """Check that the padding mode is known."""
     if mode not in _MODES:
         call.fail(f"pad_mode {mode!r} is not one of {', '.join(_MODES)}", code="op-attribute")
@@ -116,7 +134,7 @@ def padded(call: OpCall[PadAttrs | MirrorPadAttrs]) -> Info:
 _STAGES = {"constant": "PadInput", "reflect": "MirrorPadInput", "symmetric": "MirrorPadInput"}
 
 
-def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
+def mirrored(index: k.Scalar, dim: Dim, width: int, mode: str) -> k.Scalar:
     """Where a position outside [0, dim), at most `width` away, is read. A border as wide as what it mirrors, as one
     of a size that only a run tells may be, is mirrored again.
     """
@@ -138,16 +156,16 @@ def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     return again if size is not None else k.select(last + once >= k.index(width), mirrored_once, again)
 
 
-def compute(inputs: Any, a: PadAttrs | MirrorPadAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: PadAttrs | MirrorPadAttrs, out: k.Result) -> k.Tensor:
     """One stage: inside the data, outside the fill value (or its mirror image)."""
     x, *others = inputs
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         places = [i - before if before else i for i, (before, _) in zip(indices, a.pairs)]
         if a.pad_mode != "constant":
             pairs = zip(places, x.shape, a.pairs)
             return x(*(mirrored(p, d, max(b, e), a.pad_mode) if b > 0 or e > 0 else p for p, d, (b, e) in pairs))
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for i, d, (before, after) in zip(indices, x.shape, a.pairs):
             inside += [i >= k.index(before)] if before > 0 else []
             inside += [i < k.index(d) + before] if after > 0 else []
@@ -162,7 +180,7 @@ def compute(inputs: Any, a: PadAttrs | MirrorPadAttrs, out: Any) -> Any:
         return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
 
 
-def reference(inputs: Any, a: PadAttrs | MirrorPadAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: PadAttrs | MirrorPadAttrs) -> AnyArray:
     """`numpy.pad`; then what negative widths crop is cut off."""
     x = inputs[0]
     width = [(max(0, b), max(0, e)) for b, e in a.pairs]
@@ -178,7 +196,7 @@ def reference(inputs: Any, a: PadAttrs | MirrorPadAttrs) -> Any:
     return np.ascontiguousarray(bordered[cut])
 
 
-def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: PadAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The middle of the gradient; of borders that are copies, the copies are added to what they were made of."""
     if a.pad_mode != "constant":
         return [_from_copies(b, args[0].struct_info, a, grad), *(None for _ in args[1:])]
@@ -191,7 +209,7 @@ def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     return [middle, b.op("reshape", border, b.shape((1,) * rank)) if rank > 0 else border]
 
 
-def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
+def _from_copies(b: CallMaker, info: TensorStructInfo, a: PadAttrs | MirrorPadAttrs, grad: GraphExpr) -> GraphExpr:
     padded = {axis: pair for axis, pair in enumerate(a.pairs) if any(pair)}
     matrices = {
         axis: reference((np.eye(extent),), PadAttrs((padded[axis], (0, 0)), pad_mode=a.pad_mode))
@@ -200,14 +218,16 @@ def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
     return transposed(b, grad, info, matrices)
 
 
-def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
+def relay_pad(
+    make: OwnMaker, data: GraphExpr, pad_width: Argument, pad_value: Argument = 0, pad_mode: str = "constant"
+) -> GraphExpr:
     """The fill value is an operand; a width that is computed makes it `dyn.nn.pad`."""
     if is_computed(pad_width):
         return make.op("dyn.nn.pad", data, pad_width, pad_value, pad_mode=pad_mode)
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 
 
-def pad_to_relax(args: Any, a: PadAttrs) -> Any:
+def pad_to_relax(args: Exprs, a: PadAttrs) -> tuple[Exprs, PadAttrs] | tuple[Exprs, PadAttrs, OpDef[PadAttrs]]:
     """A constant fill value becomes the attribute that Relax has for it; with a computed one it is `nn.pad_filled`."""
     if len(args) < 2:
         return args, a
@@ -269,7 +289,7 @@ class MirrorPadAttrs(Attrs):
     pad_value: ClassVar[float] = 0.0
     """Of no effect: the border repeats what is inside."""
 
-    pad_width: Any = attr(doc="width before and after every axis")
+    pad_width: Pairs = attr(doc="width before and after every axis")
     mode: str = attr("SYMMETRIC", "SYMMETRIC repeats the edge, REFLECT does not")
 
     def __post_init__(self) -> None:
@@ -306,4 +326,4 @@ MIRROR_PAD = OpDef(
 )
 
 
-PADDINGS: tuple[OpDef[Any], ...] = (PAD, PAD_FILLED, MIRROR_PAD)
+PADDINGS: tuple[Definition, ...] = (PAD, PAD_FILLED, MIRROR_PAD)

@@ -5,13 +5,24 @@ Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    CallMaker,
+    Compute,
+    Definition,
+    Exprs,
+    Fusion,
+    Gradients,
+    Input,
+    OpCall,
+    OpDef,
+    Reference,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -21,6 +32,7 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -53,12 +65,14 @@ def infer_vector(call: OpCall[AxisAttrs]) -> Sequence[TensorInfo | None]:
     return (None, TensorInfo((x.shape[from_front(call.attrs.axis, x.ndim)],), x.dtype))
 
 
-def _per_channel(function: Any, name: str = "compute", axes: str | None = None) -> Any:
-    def compute(inputs: Any, a: AxisAttrs, out: Any) -> Any:
+def _per_channel(
+    function: Callable[[k.Scalar, k.Scalar], k.Scalar], name: str = "compute", axes: str | None = None
+) -> Compute[AxisAttrs]:
+    def compute(inputs: Sequence[k.Tensor], a: AxisAttrs, out: k.Result) -> k.Tensor:
         x, v = inputs
         axis = from_front(a.axis, x.ndim)
 
-        def body(*i: Any) -> Any:
+        def body(*i: k.Scalar) -> k.Scalar:
             return k.cast(out.dtype, function(k.wide(x(*i)), k.wide(v(i[axis]))))
 
         return k.compute(out.shape, body, name, axes=axes)
@@ -66,8 +80,8 @@ def _per_channel(function: Any, name: str = "compute", axes: str | None = None) 
     return compute
 
 
-def _np_per_channel(function: Any) -> Any:
-    def reference(inputs: Any, a: AxisAttrs) -> Any:
+def _np_per_channel(function: Callable[[AnyArray, AnyArray], AnyArray]) -> Reference[AxisAttrs]:
+    def reference(inputs: Sequence[AnyArray], a: AxisAttrs) -> AnyArray:
         x, v = inputs
         shape = [1] * x.ndim
         shape[a.axis] = -1
@@ -76,19 +90,19 @@ def _np_per_channel(function: Any) -> Any:
     return reference
 
 
-def _others(x: Any, axis: int) -> tuple[int, ...]:
+def _others(x: GraphExpr, axis: int) -> tuple[int, ...]:
     ndim = x.struct_info.ndim
     return tuple(i for i in range(ndim) if i != from_front(axis, ndim))
 
 
-def decompose_bias(b: Any, args: Any, a: AxisAttrs, out: Any) -> Any:
+def decompose_bias(b: CallMaker, args: Exprs, a: AxisAttrs, out: TensorInfo) -> GraphExpr:
     """A broadcast addition."""
     x, v = args
     after = tuple(range(1, out.ndim - from_front(a.axis, out.ndim)))
     return b.op("add", x, b.op("expand_dims", v, axis=after) if after else v)
 
 
-def decompose_prelu(b: Any, args: Any, a: AxisAttrs, out: Any) -> Any:
+def decompose_prelu(b: CallMaker, args: Exprs, a: AxisAttrs, out: TensorInfo) -> GraphExpr:
     """x where positive, else alpha * x."""
     x, v = args
     after = tuple(range(1, out.ndim - from_front(a.axis, out.ndim)))
@@ -121,7 +135,7 @@ BIAS_ADD = OpDef(
 )
 
 
-def gradient_prelu(b: Any, args: Any, a: AxisAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_prelu(b: CallMaker, args: Exprs, a: AxisAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Through the side that was taken."""
     x, v = args
     zero = b.full_like(x, 0)
@@ -149,4 +163,4 @@ PRELU = OpDef(
     summary="Parametric ReLU: max(x, 0) + alpha * min(x, 0), with one alpha per channel.",
 )
 
-PER_CHANNEL: tuple[OpDef[Any], ...] = (BIAS_ADD, PRELU)
+PER_CHANNEL: tuple[Definition, ...] = (BIAS_ADD, PRELU)

@@ -6,20 +6,22 @@ Shape and dtype kept; floats only. Four stages (max, exp, sum, divide), so that 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import kept_indices
+from baton._src.ops.reduce.folds import Fold, kept_indices
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -38,7 +40,7 @@ def infer(call: OpCall[SoftmaxAttrs]) -> Info:
     return x
 
 
-def _folded(x: k.Tensor, axis: int, fold: Any, name: str) -> k.Tensor:
+def _folded(x: k.Tensor, axis: int, fold: Fold, name: str) -> k.Tensor:
     """`fold` along the axis, in the computing dtype."""
     along = k.reduce_axis(x.shape[axis], "k")
     shape = [d for n, d in enumerate(x.shape) if n != axis]
@@ -49,67 +51,69 @@ def _stages(x: k.Tensor, axis: int) -> tuple[k.Tensor, k.Tensor]:
     """The maximum along the axis, and what every element is before normalisation."""
     top = _folded(x, axis, k.reduce_max, "T_softmax_maxelem")
 
-    def shifted(*i: Any) -> Any:
+    def shifted(*i: k.Scalar) -> k.Scalar:
         return k.exp(k.wide(x(*i)) - top(*kept_indices(i, x.ndim, (axis,), False)))
 
     return top, k.compute(x.shape, shifted, "T_softmax_exp")
 
 
-def compute(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: SoftmaxAttrs, out: k.Result) -> k.Tensor:
     """max, exp, sum, divide."""
     (x,) = inputs
     axis = from_front(attributes.axis, x.ndim)
     _, powers = _stages(x, axis)
     total = _folded(powers, axis, k.reduce_sum, "T_softmax_expsum")
 
-    def divided(*i: Any) -> Any:
+    def divided(*i: k.Scalar) -> k.Scalar:
         return k.cast(out.dtype, powers(*i) / total(*kept_indices(i, x.ndim, (axis,), False)))
 
     return k.compute(x.shape, divided, "T_softmax_norm")
 
 
-def compute_log(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
+def compute_log(inputs: Sequence[k.Tensor], attributes: SoftmaxAttrs, out: k.Result) -> k.Tensor:
     """max, exp, sum, subtract."""
     (x,) = inputs
     axis = from_front(attributes.axis, x.ndim)
     top, powers = _stages(x, axis)
     total = _folded(powers, axis, k.reduce_sum, "compute")
 
-    def result(*i: Any) -> Any:
+    def result(*i: k.Scalar) -> k.Scalar:
         at = kept_indices(i, x.ndim, (axis,), False)
         return k.cast(out.dtype, k.wide(x(*i)) - top(*at) - k.log(total(*at)))
 
     return k.compute(x.shape, result)
 
 
-def softmax(x: Any, axis: int) -> Any:
+def softmax(x: AnyArray, axis: int) -> AnyArray:
     """Over NumPy."""
     powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
-    return powers / np.sum(powers, axis=axis, keepdims=True)
+    found: AnyArray = powers / np.sum(powers, axis=axis, keepdims=True)
+    return found
 
 
-def reference(inputs: Any, attributes: SoftmaxAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], attributes: SoftmaxAttrs) -> AnyArray:
     """The definition."""
     return computed_wide(lambda x: softmax(x, attributes.axis), inputs[0])
 
 
-def reference_log(inputs: Any, attributes: SoftmaxAttrs) -> Any:
+def reference_log(inputs: Sequence[AnyArray], attributes: SoftmaxAttrs) -> AnyArray:
     """The definition."""
 
-    def log_softmax(x: Any) -> Any:
+    def log_softmax(x: AnyArray) -> AnyArray:
         shifted = x - np.max(x, axis=attributes.axis, keepdims=True, initial=-np.inf)
-        return shifted - np.log(np.sum(np.exp(shifted), axis=attributes.axis, keepdims=True))
+        found: AnyArray = shifted - np.log(np.sum(np.exp(shifted), axis=attributes.axis, keepdims=True))
+        return found
 
     return computed_wide(log_softmax, inputs[0])
 
 
-def gradient(b: Any, args: Any, attributes: SoftmaxAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, attributes: SoftmaxAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """(g - sum(g * y)) * y"""
     inner = b.op("sum", b.op("multiply", grad, out), axis=attributes.axis, keepdims=True)
     return [b.op("multiply", b.op("subtract", grad, inner), out)]
 
 
-def gradient_log(b: Any, args: Any, attributes: SoftmaxAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_log(b: CallMaker, args: Exprs, attributes: SoftmaxAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """g - sum(g) * exp(y)"""
     inner = b.op("sum", grad, axis=attributes.axis, keepdims=True)
     return [b.op("subtract", grad, b.op("multiply", inner, b.op("exp", out)))]

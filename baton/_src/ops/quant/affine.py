@@ -7,12 +7,12 @@ relax-ops-passes-vm §1 (qdq), relay-language §6 level 11.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
@@ -22,6 +22,7 @@ from baton._src.ops.precision import wide
 from baton._src.ops.quant.parameters import WIDEST, check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -29,7 +30,7 @@ class QuantizeAttrs(Attrs):
     """Axis and dtype."""
 
     axis: int = attr(-1, "the axis along which scale and zero point vary")
-    out_dtype: Any = attr("int8", "dtype of the result")
+    out_dtype: DataType = attr("int8", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype))
@@ -40,13 +41,13 @@ class DequantizeAttrs(Attrs):
     """Axis and dtype."""
 
     axis: int = attr(-1, "the axis along which scale and zero point vary")
-    out_dtype: Any = attr("float32", "dtype of the result")
+    out_dtype: DataType = attr("float32", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype))
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[DequantizeAttrs | QuantizeAttrs]) -> Info:
     """The data with the dtype asked for."""
     x = call.tensor(0)
     quantizes = call.op.name == "quantize"
@@ -69,7 +70,7 @@ def infer(call: OpCall[Any]) -> Info:
     return like(x, call.attrs.out_dtype)
 
 
-def check_zero_point(call: OpCall[Any]) -> None:
+def check_zero_point(call: OpCall[DequantizeAttrs | QuantizeAttrs]) -> None:
     """Relay's zero points are integers; Relax also takes the numbers of smaller floats."""
     dtype = call.tensor(2).dtype
     if not dtype.is_void and not dtype.is_int:
@@ -83,7 +84,7 @@ def _beyond(dtype: DataType) -> float:
     return 2.0**30 if dtype.bits < 32 else 2.0**40
 
 
-def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
+def compute_quantize(inputs: Sequence[k.Tensor], a: QuantizeAttrs, out: k.Result) -> k.Tensor:
     """Divide, round, shift, clip; clip and shift where floats hold the ends of the range, shifted: integers need no
     clipping then.
     """
@@ -93,16 +94,16 @@ def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
     low, high = (k.const(v, middle) for v in ends)
     most = _beyond(out.dtype)
 
-    def rounded(i: Any) -> Any:
+    def rounded(i: k.Indices) -> k.Scalar:
         return k.nearbyint(k.wide(x(*i)) / k.wide(parameter_at(scale, i, axis)))
 
-    def clipped_first(*i: Any) -> Any:
+    def clipped_first(*i: k.Scalar) -> k.Scalar:
         value, shift = rounded(i), parameter_at(zero, i, axis)
         least, greatest = (k.const(float(v), value.dtype) - k.cast(value.dtype, shift) for v in ends)
         whole = k.cast(middle, k.maximum(k.minimum(value, greatest), least))
         return k.cast(out.dtype, whole + k.cast(middle, shift))
 
-    def shifted_first(*i: Any) -> Any:
+    def shifted_first(*i: k.Scalar) -> k.Scalar:
         value = rounded(i)
         value = k.maximum(k.minimum(value, k.const(most, value.dtype)), k.const(-most, value.dtype))
         whole = k.cast(middle, value) + k.cast(middle, parameter_at(zero, i, axis))
@@ -112,23 +113,24 @@ def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
     return k.compute(out.shape, clipped_first if first else shifted_first, "quantize")
 
 
-def reference_quantize(inputs: Any, a: QuantizeAttrs) -> Any:
+def reference_quantize(inputs: Sequence[AnyArray], a: QuantizeAttrs) -> AnyArray:
     """The formula; what is no number counts as 0."""
     x, scale, zero = inputs
     value = np.rint(wide(x) / wide(np_along(scale, x.ndim, a.axis)))
     most = _beyond(a.out_dtype)
     whole = np.clip(np.where(np.isnan(value), 0, value), -most, most).astype("int64")
     shifted = whole + np_along(zero, x.ndim, a.axis).astype("int64")
-    return np.clip(shifted, *a.out_dtype.int_range).astype(a.out_dtype.numpy)
+    found: AnyArray = np.clip(shifted, *a.out_dtype.int_range).astype(a.out_dtype.numpy)
+    return found
 
 
-def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:
+def compute_dequantize(inputs: Sequence[k.Tensor], a: DequantizeAttrs, out: k.Result) -> k.Tensor:
     """Shift, scale."""
     x, scale, zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
     middle = "int64" if x.dtype.bits >= 32 else "int32"
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         whole = k.cast(middle, x(*i)) - k.cast(middle, parameter_at(zero, i, axis))
         factor = k.wide(parameter_at(scale, i, axis))
         return k.cast(out.dtype, k.cast(factor.dtype, whole) * factor)
@@ -136,12 +138,13 @@ def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "dequantize")
 
 
-def reference_dequantize(inputs: Any, a: DequantizeAttrs) -> Any:
+def reference_dequantize(inputs: Sequence[AnyArray], a: DequantizeAttrs) -> AnyArray:
     """The formula."""
     x, scale, zero = inputs
     factor = wide(np_along(scale, x.ndim, a.axis))
     whole = x.astype("int64") - np_along(zero, x.ndim, a.axis).astype("int64")
-    return (whole.astype(factor.dtype) * factor).astype(a.out_dtype.numpy)
+    found: AnyArray = (whole.astype(factor.dtype) * factor).astype(a.out_dtype.numpy)
+    return found
 
 
 QUANTIZE = OpDef(
@@ -195,4 +198,4 @@ DEQUANTIZE = OpDef(
     summary="Dequantize: (x - zero_point) * scale.",
 )
 
-AFFINE: tuple[OpDef[Any], ...] = (QUANTIZE, DEQUANTIZE)
+AFFINE: tuple[Definition, ...] = (QUANTIZE, DEQUANTIZE)

@@ -7,7 +7,7 @@ Source: facts relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 _FRACTION = 31
 
@@ -39,20 +40,20 @@ def infer(call: OpCall[FixedPointAttrs]) -> Info:
     return x
 
 
-def compute(inputs: Any, a: FixedPointAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: FixedPointAttrs, out: k.Result) -> k.Tensor:
     """Multiply, add a half, shift."""
     (x,) = inputs
     right = k.const(_FRACTION - a.shift, "int64")
     half = k.const(1 << (_FRACTION - a.shift - 1), "int64")
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         product = k.cast("int64", x(*i)) * k.const(a.multiplier, "int64") + half
         return k.cast(out.dtype, k.call("shift_right", product, right))
 
     return k.compute(out.shape, body, "fixed_point_multiply")
 
 
-def reference(inputs: Any, a: FixedPointAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: FixedPointAttrs) -> AnyArray:
     """The same in NumPy."""
     right = _FRACTION - a.shift
     product = inputs[0].astype(np.int64) * a.multiplier + (1 << (right - 1))

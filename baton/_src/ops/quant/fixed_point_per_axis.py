@@ -8,17 +8,19 @@ that of x along `axes`. Computed in 64 bits, wrapped to x's dtype. Source: facts
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.axes import from_front, normal_axes
+from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.values.tensor import AnyArray
 
 _FRACTION = 31
 _LONG = "int64"
@@ -30,10 +32,10 @@ class PerAxisAttrs(Attrs):
 
     is_lshift_required: bool = attr(False, "shift left before the product")
     is_rshift_required: bool = attr(False, "shift right by more than the fraction")
-    axes: Any = attr((), "the axes along which the numbers vary")
+    axes: tuple[int, ...] = attr((), "the axes along which the numbers vary")
 
     def __post_init__(self) -> None:
-        set_attr(self, "axes", (self.axes,) if isinstance(self.axes, int) else tuple(int(a) for a in self.axes))
+        set_attr(self, "axes", as_axes(self.axes))
 
 
 def infer(call: OpCall[PerAxisAttrs]) -> Info:
@@ -57,12 +59,12 @@ def infer(call: OpCall[PerAxisAttrs]) -> Info:
     return x
 
 
-def compute(inputs: Any, a: PerAxisAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: PerAxisAttrs, out: k.Result) -> k.Tensor:
     """Shift, multiply, add a half, shift."""
     x, *numbers = inputs
     axes = [from_front(axis, x.ndim) for axis in a.axes]
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         value = k.cast(_LONG, x(*i))
         number, left, more = (k.cast(_LONG, v(*(i[axis] for axis in axes))) for v in numbers)
         value = k.call("shift_left", value, left) if a.is_lshift_required else value
@@ -74,7 +76,7 @@ def compute(inputs: Any, a: PerAxisAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "fixed_point_multiply_per_axis")
 
 
-def reference(inputs: Any, a: PerAxisAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: PerAxisAttrs) -> AnyArray:
     """The same in NumPy."""
     x = inputs[0].astype(np.int64)
     axes = [from_front(axis, x.ndim) for axis in a.axes]
@@ -87,21 +89,21 @@ def reference(inputs: Any, a: PerAxisAttrs) -> Any:
 
 
 def relay_builder(
-    make: Any,
-    x: Any,
-    y: Any,
-    lshift: Any,
-    rshift: Any,
+    make: OwnMaker,
+    x: GraphExpr,
+    y: Argument,
+    lshift: Argument,
+    rshift: Argument,
     is_lshift_required: bool,
     is_rshift_required: bool,
-    axes: Any,
-) -> Any:
+    axes: int | Sequence[int],
+) -> GraphExpr:
     """TVM's order; axes come last."""
     options = {"is_lshift_required": is_lshift_required, "is_rshift_required": is_rshift_required}
     return make(x, y, lshift, rshift, axes=axes, **options)
 
 
-def _numbers(*shape: Any) -> tuple[Arr, ...]:
+def _numbers(*shape: SampleDim) -> tuple[Arr, ...]:
     return Arr(shape, "int32", 1 << 29, 1 << 30), Arr(shape, "int32", 0, 3), Arr(shape, "int32", 0, 5)
 
 

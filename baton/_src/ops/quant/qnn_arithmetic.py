@@ -6,13 +6,12 @@ again, with rounding UPWARD (see `requantize`). Source: facts relay-language §6
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
@@ -23,6 +22,7 @@ from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters, scalars
 from baton._src.ops.quant.rescaling import REAL, clipped, np_clipped, np_rounded, product, rounded
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -49,16 +49,18 @@ def infer_binary(call: OpCall[BinaryAttrs]) -> Info:
     return broadcast(call, operands, same_dtype(call, operands))
 
 
-def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any], Any]) -> OpDef[Any]:
-    def compute(inputs: Any, a: BinaryAttrs, out: Any) -> Any:
+def _binary(
+    name: str, te: Callable[[k.Scalar, k.Scalar], k.Scalar], numpy: Callable[[AnyArray, AnyArray], AnyArray]
+) -> OpDef[BinaryAttrs]:
+    def compute(inputs: Sequence[k.Tensor], a: BinaryAttrs, out: k.Result) -> k.Tensor:
         left, right, *parameters = inputs
 
-        def real(x: Any, i: Any, own: Any, axis: int) -> Any:
+        def real(x: k.Tensor, i: k.Indices, own: Sequence[k.Tensor], axis: int) -> k.Scalar:
             at = k.broadcast_indices(x, i, out.shape)
             scale, zero = (k.cast(REAL, parameter_at(v, at, channel_axis(axis, x.ndim))) for v in own)
             return product(k.cast(REAL, x(*at)) - zero, scale)
 
-        def body(*i: Any) -> Any:
+        def body(*i: k.Scalar) -> k.Scalar:
             scale, zero = (k.cast(REAL, v()) for v in parameters[4:])
             reals = real(left, i, parameters[:2], a.lhs_axis), real(right, i, parameters[2:4], a.rhs_axis)
             value = te(*reals) / scale
@@ -66,7 +68,7 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
 
         return k.compute(out.shape, body, f"qnn_{name}")
 
-    def reference(inputs: Any, a: BinaryAttrs) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: BinaryAttrs) -> AnyArray:
         x, y, *own, scale, zero = (np.asarray(v).astype(np.float64) for v in inputs)
         sx, zx = (np_along(v, x.ndim, channel_axis(a.lhs_axis, x.ndim)) for v in own[:2])
         sy, zy = (np_along(v, y.ndim, channel_axis(a.rhs_axis, y.ndim)) for v in own[2:])
@@ -105,7 +107,7 @@ def _samples() -> tuple[Sample, ...]:
     )
 
 
-QNN_ARITHMETIC: tuple[OpDef[Any], ...] = (
+QNN_ARITHMETIC: tuple[Definition, ...] = (
     _binary("add", lambda x, y: x + y, np.add),
     _binary("subtract", lambda x, y: x - y, np.subtract),
     _binary("mul", lambda x, y: x * y, np.multiply),

@@ -10,13 +10,24 @@ concatenate gives every part the result's scale and zero point first. Source: fa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import NO_ATTRS, Attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    Argument,
+    CallMaker,
+    Definition,
+    Exprs,
+    Fusion,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+    OwnMaker,
+)
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.unary import UNARY
@@ -33,10 +44,11 @@ from baton._src.ops.quant.requantize import (
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import CONCAT, ConcatAttrs
 from baton._src.values.dtype import FLOAT32, DataType
+from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("integers")
 _DECOMPOSED = NotApplicable("decomposed into dequantize, the function, and quantize")
-_BASES: dict[str, OpDef[Any]] = {d.name: d for d in (*UNARY, *ACTIVATIONS, *POOLING, SOFTMAX)}
+_BASES: dict[str, Definition] = {d.name: d for d in (*UNARY, *ACTIVATIONS, *POOLING, SOFTMAX)}
 
 
 def _real(x: TensorInfo) -> TensorInfo:
@@ -46,16 +58,16 @@ def _real(x: TensorInfo) -> TensorInfo:
 def _function(
     name: str,
     base: str,
-    samples: Callable[[], Any],
+    samples: Callable[[], Sequence[Sample]],
     first: tuple[str, str] = ("scale", "zero_point"),
-    builder: Callable[..., Any] | None = None,
-    spelled: tuple[Callable[[Any, Any], Any], Callable[[Any], Any]] | None = None,
-) -> OpDef[Any]:
+    builder: Callable[..., GraphExpr] | None = None,
+    spelled: tuple[Callable[[CallMaker, GraphExpr], GraphExpr], Callable[[AnyArray], AnyArray]] | None = None,
+) -> Definition:
     """`base` on the real numbers. `first`: what the parameters of the operand are called; `spelled`: where Relay
     has no such function, what to build (and to compute over NumPy) instead of a call of `base`."""
     plain = _BASES[base]
 
-    def infer(call: OpCall[Any]) -> Info:
+    def infer(call: OpCall[Attrs]) -> Info:
         x = call.tensor(0)
         if not x.dtype.is_void and not (x.dtype.is_int and x.dtype.bits <= 32):
             call.fail(f"takes a quantised operand, got {x.dtype}", code="op-dtype", help="qnn.quantize first")
@@ -64,14 +76,14 @@ def _function(
         assert isinstance(found, TensorInfo)
         return dataclasses.replace(found, dtype=x.dtype)
 
-    def reference(inputs: Any, a: Any) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: Attrs) -> AnyArray:
         x, scale, zero, new_scale, new_zero = inputs
         assert callable(plain.reference)
         data = reference_dequantize((x, scale, zero), DequantizeAttrs())
         real = plain.reference((data,), a) if spelled is None else spelled[1](data)
         return reference_quantize((real, new_scale, new_zero), QuantizeAttrs(out_dtype=DataType(x.dtype)))
 
-    def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
+    def decompose(b: CallMaker, args: Exprs, a: Attrs, out: TensorInfo) -> GraphExpr:
         x, scale, zero, new_scale, new_zero = args
         options = {f: getattr(a, f) for f in plain.attrs.names}
         real = b.op("dequantize", x, scale, zero)
@@ -100,39 +112,39 @@ def _case(x: Arr, a: Attrs = NO_ATTRS) -> tuple[Sample, ...]:
     return (Sample((x, *scalars(1), Arr((), low=0.01, high=0.02), Arr((), "int32", -5, 5)), a),)
 
 
-def _signed(low: int = -99) -> Callable[[], Any]:
+def _signed(low: int = -99) -> Callable[[], Sequence[Sample]]:
     return lambda: _case(Arr(("n", 6), "int8", low, 99))
 
 
 def relay_leaky(
-    make: Any,
-    x: Any,
+    make: OwnMaker,
+    x: GraphExpr,
     alpha: float,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-) -> Any:
+    input_scale: Argument,
+    input_zero_point: Argument,
+    output_scale: Argument,
+    output_zero_point: Argument,
+) -> GraphExpr:
     """TVM's order: the slope comes second."""
     return make(x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha)
 
 
 def relay_pool(
-    make: Any,
-    data: Any,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    pool_size: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilation: Any = (1, 1),
+    make: OwnMaker,
+    data: GraphExpr,
+    input_scale: Argument,
+    input_zero_point: Argument,
+    output_scale: Argument,
+    output_zero_point: Argument,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     layout: str = "NHWC",
     out_layout: str = "",
-) -> Any:
+) -> GraphExpr:
     """TVM's order and defaults."""
     operands = (data, input_scale, input_zero_point, output_scale, output_zero_point)
     options = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "out_layout": out_layout}
@@ -140,18 +152,19 @@ def relay_pool(
     return make(*operands, layout=layout, **geometry, **options)
 
 
-def _hard_swish(b: Any, x: Any) -> Any:
+def _hard_swish(b: CallMaker, x: GraphExpr) -> GraphExpr:
     """x * min(max(x + 3, 0), 6) / 6"""
     low, high, step, part = (b.const(v, "float32") for v in (0.0, 6.0, 3.0, 1 / 6))
     bounded = b.op("minimum", b.op("maximum", b.op("add", x, step), low), high)
     return b.op("multiply", x, b.op("multiply", bounded, part))
 
 
-def _np_hard_swish(x: Any) -> Any:
-    return x * (np.clip(x + 3, 0, 6) * np.float32(1 / 6))
+def _np_hard_swish(x: AnyArray) -> AnyArray:
+    found: AnyArray = x * (np.clip(x + 3, 0, 6) * np.float32(1 / 6))
+    return found
 
 
-FUNCTIONS: tuple[OpDef[Any], ...] = (
+FUNCTIONS: tuple[Definition, ...] = (
     *(_function(n, n, _signed()) for n in ("abs", "tanh", "erf", "exp", "sigmoid")),
     *(_function(n, n, _signed(6)) for n in ("sqrt", "rsqrt", "log")),
     _function("hardswish", "nn.relu", _signed(), spelled=(_hard_swish, _np_hard_swish)),
@@ -195,7 +208,7 @@ def infer_concatenate(call: OpCall[ConcatAttrs]) -> Info:
     return CONCAT.infer(OpCall(call.op, call.args[:1], call.attrs, call.prover, (), call.span))
 
 
-def reference_concatenate(inputs: Any, a: ConcatAttrs) -> Any:
+def reference_concatenate(inputs: Sequence[AnyArray], a: ConcatAttrs) -> AnyArray:
     """The parts with the result's parameters, joined."""
     data, scales, zeros, scale, zero = inputs
     attributes = RequantizeAttrs(out_dtype=DataType(data[0].dtype))
@@ -203,7 +216,7 @@ def reference_concatenate(inputs: Any, a: ConcatAttrs) -> Any:
     return np.concatenate(parts, axis=a.axis)
 
 
-def decompose_concatenate(b: Any, args: Any, a: ConcatAttrs, out: Any) -> Any:
+def decompose_concatenate(b: CallMaker, args: Exprs, a: ConcatAttrs, out: TensorInfo) -> GraphExpr:
     """requantize, then concat."""
     count = len(args[0].struct_info.fields)
     parts = [
@@ -241,4 +254,4 @@ CONCATENATE = OpDef(
     summary="Concatenate quantised tensors along an axis, with one scale and zero point.",
 )
 
-QNN_FUNCTIONS: tuple[OpDef[Any], ...] = (*FUNCTIONS, CONCATENATE)
+QNN_FUNCTIONS: tuple[Definition, ...] = (*FUNCTIONS, CONCATENATE)

@@ -7,81 +7,90 @@ relay-language §6 level 11.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.broadcasting import like
-from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
-from baton._src.ops.nn.convolution.convolution import CONV2D
-from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE
+from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, BatchMatmulAttrs, DenseAttrs
+from baton._src.ops.nn.convolution.convolution import CONV2D, ConvAttrs
+from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE, ConvTransposeAttrs
 from baton._src.ops.quant.parameters import check_lengths, check_quantised
 from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT32, INT64, DataType
+from baton._src.values.tensor import AnyArray
 
 
 def _operands(weight: str) -> tuple[str, ...]:
     return ("data", weight, "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 
 
-def _no_axis(a: Any) -> int | None:
+def _no_axis(a: Attrs) -> int | None:
     return None
 
 
-def _output_axis(a: Any) -> int | None:
+Summed = DenseAttrs | BatchMatmulAttrs | ConvAttrs | ConvTransposeAttrs
+P = TypeVar("P", DenseAttrs, BatchMatmulAttrs, ConvAttrs, ConvTransposeAttrs)
+
+
+def _output_axis(a: ConvAttrs | ConvTransposeAttrs) -> int | None:
     """The axis of a convolution's kernel that runs over output channels."""
     return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
 
 
-def _channel_axis(a: Any) -> int | None:
+def _channel_axis(a: ConvAttrs | ConvTransposeAttrs) -> int | None:
     """The axis of a convolution's result that runs over channels."""
     layout = a.out_layout or a.data_layout
     return layout.index("C") if layout.isalpha() else None
 
 
 RESULTS = ("int16", "int32", "int64")
-_SUMS: dict[str, Any] = {"out_dtype": "int32"}
-_GEOMETRY: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
-_SIZES: dict[str, Any] = {"kernel_size": None, "channels": None}
+_SUMS: Mapping[str, object] = {"out_dtype": "int32"}
+_GEOMETRY: Mapping[str, object] = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
+_SIZES: Mapping[str, object] = {"kernel_size": None, "channels": None}
 
 
-def _builder(operands: tuple[str, ...], options: dict[str, Any], fixed: Mapping[str, Any]) -> Callable[..., Any]:
+def _builder(
+    operands: tuple[str, ...], options: Mapping[str, object], fixed: Mapping[str, object]
+) -> Callable[..., GraphExpr]:
     """A builder with the attributes in TVM's order, at TVM's defaults; what it does not ask for is `fixed`."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [inspect.Parameter(n, kind) for n in ("make", *operands)]
     signature = inspect.Signature([*required, *(inspect.Parameter(n, kind, default=d) for n, d in options.items())])
 
-    def build(*given: Any, **named: Any) -> Any:
+    def build(*given: object, **named: object) -> GraphExpr:
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         make, *rest = (bound.arguments.pop(n) for n in ("make", *operands))
-        return make(*rest, **bound.arguments, **fixed)
+        found: GraphExpr = make(*rest, **bound.arguments, **fixed)
+        return found
 
     vars(build)["__signature__"] = signature
     return build
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _Sums(Generic[P]):
     """Sums of products of what operands are beyond their zero points: `base` of int32 (or int64) tensors.
 
     Operands: data, weights, their zero points, their scales. `axis(attrs)` is the axis of the weights along which their
     zero point may vary, `channels(attrs)` that of the result along which the weights' scale may; None: they may not.
     """
 
-    base: OpDef[Any]
-    axis: Callable[[Any], int | None]
-    channels: Callable[[Any], int | None]
+    base: OpDef[P]
+    axis: Callable[[P], int | None]
+    channels: Callable[[P], int | None]
 
-    def infer(self, call: OpCall[Any]) -> Info:
+    def infer(self, call: OpCall[P]) -> Info:
         check_quantised(call, 0, 1)
         check_parameters(call, (2, 4))
         axis, channels = self.axis(call.attrs), self.channels(call.attrs)
@@ -99,15 +108,16 @@ class _Sums:
             check_lengths(call, (5,), found, channels)
         return like(found, DataType(_result(call.attrs)))
 
-    def reference(self, inputs: Any, a: Any) -> Any:
+    def reference(self, inputs: Sequence[AnyArray], a: P) -> AnyArray:
         exact = _exact(a)
         x, w, zx, zw = (np.asarray(v).astype(exact.out_dtype.numpy) for v in inputs[:4])
         if zw.ndim:
             zw = zw.reshape([-1 if i == self.axis(a) else 1 for i in range(w.ndim)])
         assert callable(self.base.reference)
-        return self.base.reference((x - zx, w - zw), exact).astype(_result(a))
+        found: AnyArray = self.base.reference((x - zx, w - zw), exact).astype(_result(a))
+        return found
 
-    def decompose(self, b: Any, args: Any, a: Any, out: Any) -> Any:
+    def decompose(self, b: CallMaker, args: Exprs, a: P, out: TensorInfo) -> GraphExpr:
         exact = _exact(a)
         x, w, zx, zw = (b.op("astype", v, dtype=exact.out_dtype) for v in args[:4])
         rank = args[1].struct_info.ndim
@@ -120,15 +130,15 @@ class _Sums:
 
 def _product(
     name: str,
-    base: OpDef[Any],
+    base: OpDef[P],
     names: tuple[str, ...],
-    samples: Any,
-    axis: Callable[[Any], int | None] = _no_axis,
-    channels: Callable[[Any], int | None] = _no_axis,
+    samples: Callable[[], Sequence[Sample]],
+    axis: Callable[[P], int | None] = _no_axis,
+    channels: Callable[[P], int | None] = _no_axis,
     *,
-    options: dict[str, Any] = _SUMS,
-    fixed: Mapping[str, Any] = MappingProxyType({}),
-) -> OpDef[Any]:
+    options: Mapping[str, object] = _SUMS,
+    fixed: Mapping[str, object] = MappingProxyType({}),
+) -> OpDef[P]:
     """`_Sums` as an operator. `options`: attributes in the builder's order; `fixed`: those it does not ask for."""
     sums = _Sums(base, axis, channels)
     return OpDef(
@@ -149,14 +159,14 @@ def _product(
     )
 
 
-def _result(a: Any) -> str:
+def _result(a: Summed) -> str:
     """The dtype of the result."""
     return str(INT32 if a.out_dtype.is_void else a.out_dtype)
 
 
-def _exact(a: Any) -> Any:
+def _exact(a: P) -> P:
     """`base`'s attributes, for sums that are exact: narrower results are cut from int32."""
-    return dataclasses.replace(a, out_dtype=INT64 if _result(a) == "int64" else INT32)
+    return a.with_attrs(out_dtype=INT64 if _result(a) == "int64" else INT32)
 
 
 def _parameters(*channels: int) -> tuple[Arr, ...]:
@@ -165,7 +175,7 @@ def _parameters(*channels: int) -> tuple[Arr, ...]:
     return (zero, Arr(channels, "int32", -5, 5), scale, Arr(channels, low=0.05, high=0.5))
 
 
-QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
+QNN_PRODUCTS: tuple[Definition, ...] = (
     _product(
         "dense",
         DENSE,

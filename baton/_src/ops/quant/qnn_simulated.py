@@ -10,13 +10,25 @@ points are vectors along `axis`, or have one element. Source: facts relay-langua
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import (
+    Argument,
+    CallMaker,
+    Compute,
+    Definition,
+    Fusion,
+    Input,
+    NotApplicable,
+    OpCall,
+    OpDef,
+    OwnMaker,
+    Reference,
+)
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -26,6 +38,7 @@ from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_a
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 """What the scalar that names the dtype holds."""
@@ -53,14 +66,16 @@ def infer(call: OpCall[SimulatedAttrs]) -> Info:
     return x
 
 
-def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callable[..., Any]:
+def _compute(
+    name: str, value_of: Callable[[k.Scalar, k.Scalar, k.Scalar, k.Scalar], k.Scalar]
+) -> Compute[SimulatedAttrs]:
     """Elements by `value_of(x, scale, zero point, code)` in float64, where the code is a dtype's."""
 
-    def compute(inputs: Any, a: SimulatedAttrs, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], a: SimulatedAttrs, out: k.Result) -> k.Tensor:
         x, code, scale, zero = inputs
         axis = from_front(a.axis, x.ndim) if x.ndim else 0
 
-        def body(*i: Any) -> Any:
+        def body(*i: k.Scalar) -> k.Scalar:
             kind, element = k.cast("int32", code()), x(*i)
             own_scale, own_zero = (k.cast(_REAL, parameter_at(v, i, axis)) for v in (scale, zero))
             value = value_of(k.cast(_REAL, element), own_scale, own_zero, kind)
@@ -72,7 +87,7 @@ def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callab
     return compute
 
 
-def _quantized(x: Any, scale: Any, zero: Any, kind: Any) -> Any:
+def _quantized(x: k.Scalar, scale: k.Scalar, zero: k.Scalar, kind: k.Scalar) -> k.Scalar:
     value = k.nearbyint(x / scale) + zero
     low, high = (k.const(float(bound), _REAL) for bound in _RANGES[3])
     for code in (1, 2):
@@ -82,8 +97,8 @@ def _quantized(x: Any, scale: Any, zero: Any, kind: Any) -> Any:
     return k.maximum(low, k.minimum(high, value))
 
 
-def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., Any]:
-    def reference(inputs: Any, a: SimulatedAttrs) -> Any:
+def _reference(value_of: Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]) -> Reference[SimulatedAttrs]:
+    def reference(inputs: Sequence[AnyArray], a: SimulatedAttrs) -> AnyArray:
         x, code, *parameters = inputs
         if int(code) not in _RANGES:
             return x
@@ -94,20 +109,30 @@ def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., A
 
 
 def relay_quantize(
-    make: Any, data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
-) -> Any:
+    make: OwnMaker,
+    data: GraphExpr,
+    output_scale: Argument,
+    output_zero_point: Argument,
+    axis: int = -1,
+    out_dtype: str | GraphExpr = "int8",
+) -> GraphExpr:
     """TVM's order: the dtype comes last, by name or as a scalar."""
     return make(data, _code(make, out_dtype), output_scale, output_zero_point, axis=axis)
 
 
 def relay_dequantize(
-    make: Any, data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
-) -> Any:
+    make: OwnMaker,
+    data: GraphExpr,
+    input_scale: Argument,
+    input_zero_point: Argument,
+    axis: int = -1,
+    in_dtype: str | GraphExpr = "int8",
+) -> GraphExpr:
     """The same."""
     return make(data, _code(make, in_dtype), input_scale, input_zero_point, axis=axis)
 
 
-def _code(make: Any, dtype: Any) -> Any:
+def _code(make: CallMaker, dtype: str | GraphExpr) -> GraphExpr:
     """The number of a dtype that is given by name; an operand as it is."""
     if not isinstance(dtype, str):
         return dtype
@@ -129,8 +154,14 @@ def _samples() -> tuple[Sample, ...]:
 
 
 def _define(
-    name: str, parameter: str, dtype: str, builder: Callable[..., Any], summary: str, compute: Any, reference: Any
-) -> OpDef[Any]:
+    name: str,
+    parameter: str,
+    dtype: str,
+    builder: Callable[..., GraphExpr],
+    summary: str,
+    compute: Callable[[k.Scalar, k.Scalar, k.Scalar, k.Scalar], k.Scalar],
+    reference: Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray],
+) -> OpDef[SimulatedAttrs]:
     return OpDef(
         f"qnn.{name}",
         SimulatedAttrs,
@@ -153,7 +184,7 @@ def _define(
     )
 
 
-QNN_SIMULATED: tuple[OpDef[Any], ...] = (
+QNN_SIMULATED: tuple[Definition, ...] = (
     _define(
         "simulated_quantize",
         "output",

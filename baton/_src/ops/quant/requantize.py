@@ -10,7 +10,7 @@ along `axis`. Source: facts relay-language §6 level 11.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from baton._src.ops.quant.rescaling import (
 )
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT32, DataType
+from baton._src.values.tensor import AnyArray
 
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 OPEN = "None"
@@ -50,7 +51,7 @@ class RequantizeAttrs(Attrs):
     axis: int = attr(-1, "the axis along which the input's scale and zero point vary")
     rounding: str = attr(OPEN, "UPWARD or TONEAREST; None: requantize_config's, which is UPWARD by itself")
     compute_dtype: str = attr(OPEN, "int64, float32 or float64; None: requantize_config's, which is exact by itself")
-    out_dtype: Any = attr("int8", "dtype of the result")
+    out_dtype: DataType = attr("int8", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype))
@@ -73,13 +74,13 @@ class RequantizeAttrs(Attrs):
         return "UPWARD" if self.rounding == OPEN else self.rounding
 
 
-def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -> None:
+def check_parameters(call: OpCall[Attrs], positions: Iterable[int], vectors: bool = False) -> None:
     """Scales are floats, zero points integers; scalars, or vectors where allowed."""
     for position in positions:
         check_parameter(call, call.op.inputs[position].name, call.tensor(position), vectors)
 
 
-def check_parameter(call: OpCall[Any], name: str, v: TensorInfo, vectors: bool = False) -> None:
+def check_parameter(call: OpCall[Attrs], name: str, v: TensorInfo, vectors: bool = False) -> None:
     """The same of one of them, which errors call `name`."""
     if v.ndim > (1 if vectors else 0):
         call.fail(f"{name} must be a scalar{' or a vector' if vectors else ''}, got {show_shape(v.shape, v.ndim)}")
@@ -109,13 +110,13 @@ def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
     return like(x, a.out_dtype)
 
 
-def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
+def compute_requantize(inputs: Sequence[k.Tensor], a: RequantizeAttrs, out: k.Result) -> k.Tensor:
     """The formula of the attributes' arithmetic."""
     x, scale, zero, new_scale, new_zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
     real, rounding = a.arithmetic, a.effective_rounding
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         own_scale, own_zero = parameter_at(scale, i, axis), parameter_at(zero, i, axis)
         factor = k.cast(REAL, own_scale) / k.cast(REAL, new_scale())
         value, new = k.cast(real, x(*i)) - k.cast(real, own_zero), k.cast(real, new_zero())
@@ -130,7 +131,7 @@ def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "requantize")
 
 
-def reference_requantize(inputs: Any, a: RequantizeAttrs) -> Any:
+def reference_requantize(inputs: Sequence[AnyArray], a: RequantizeAttrs) -> AnyArray:
     """The formula."""
     x, scale, zero, new_scale, new_zero = (np.asarray(v) for v in inputs)
     real, rounding = np.dtype(a.arithmetic), a.effective_rounding

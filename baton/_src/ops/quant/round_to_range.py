@@ -9,7 +9,7 @@ that the ends are known to be numbers. NaN stays NaN. Source: baton's own; quant
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,13 +22,14 @@ from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.quant.parameters import WIDEST
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class RoundToRangeAttrs(Attrs):
     """Which integers."""
 
-    dtype: Any = attr("int8", "the integers' dtype, of at most 16 bits, which is that of the zero point")
+    dtype: DataType = attr("int8", "the integers' dtype, of at most 16 bits, which is that of the zero point")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -48,11 +49,11 @@ def infer(call: OpCall[RoundToRangeAttrs]) -> Info:
     return x
 
 
-def compute(inputs: Any, a: RoundToRangeAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: RoundToRangeAttrs, out: k.Result) -> k.Tensor:
     """Round, clip."""
     x, zero = inputs
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         value = k.nearbyint(x(*i))
         low, high = (k.const(float(end), out.dtype) - k.cast(out.dtype, zero()) for end in a.dtype.int_range)
         return k.maximum(k.minimum(value, high), low)
@@ -60,7 +61,7 @@ def compute(inputs: Any, a: RoundToRangeAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "round_to_range")
 
 
-def reference(inputs: Any, a: RoundToRangeAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: RoundToRangeAttrs) -> AnyArray:
     """The formula."""
     x, zero = inputs
     low, high = (end - int(zero) for end in a.dtype.int_range)

@@ -8,7 +8,7 @@ the even neighbour, as in quantize. Source: facts relay-language §8 (QuantizeAn
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from baton._src.ops.operand_checks import check_floats, check_scalar
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 INPUT, WEIGHT = 1, 2
 """Kinds: what a layer reads, and its weights (TVM's QAnnotateKind)."""
@@ -43,12 +44,12 @@ def infer(call: OpCall[SimulatedQuantizeAttrs]) -> Info:
     return x
 
 
-def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: SimulatedQuantizeAttrs, out: k.Result) -> k.Tensor:
     """The formula, in float32 at least."""
     x, *numbers = inputs
     real = accumulator(x.dtype)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         scale, low, high = (k.cast(real, n()) for n in numbers)
         value = k.maximum(low, k.minimum(high, k.cast(real, x(*i)) / scale))
         return k.cast(out.dtype, k.nearbyint(value) * scale)
@@ -56,7 +57,7 @@ def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "simulated_quantize")
 
 
-def reference(inputs: Any, a: SimulatedQuantizeAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: SimulatedQuantizeAttrs) -> AnyArray:
     """The formula."""
     real = accumulator(DataType(inputs[0].dtype)).numpy
     x, scale, low, high = (np.asarray(v).astype(real) for v in inputs)

@@ -8,25 +8,28 @@ level 11.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Definition, Fusion, Input, OpCall, OpDef, OwnMaker
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import as_dims, show_shape
+from baton._src.ops.dims import show_shape
 from baton._src.ops.index.scans import scan
 from baton._src.ops.operand_checks import check_scalar
 from baton._src.ops.precision import accumulator
-from baton._src.ops.random.threefry import KEY, NO_SLOPE, key_info
+from baton._src.ops.random.threefry import KEY, NO_SLOPE, as_shape, key_info
 from baton._src.ops.random.threefry_bits import WORD, drawn_bits, reference_bits
 from baton._src.ops.row_major import element_count, flat_index
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import INT32, DataType
+from baton._src.values.tensor import AnyArray
 
 FLOAT32 = DataType("float32")
 _SHAPE = 3
@@ -37,13 +40,12 @@ _SHAPE = 3
 class DrawAttrs(Attrs):
     """How many, of which dtype."""
 
-    out_shape: Any = attr(None, "shape of the result; None: the operand shape")
-    out_dtype: Any = attr("float32", "dtype of the numbers")
+    out_shape: tuple[Dim, ...] | None = attr(None, "shape of the result; None: the operand shape")
+    out_dtype: DataType = attr("float32", "dtype of the numbers")
 
     def __post_init__(self) -> None:
-        given = self.out_shape
-        if given is not None:
-            set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
+        if self.out_shape is not None:
+            set_attr(self, "out_shape", as_shape(self.out_shape))
         set_attr(self, "out_dtype", DataType(self.out_dtype))
 
 
@@ -63,68 +65,95 @@ def _digits(dtype: DataType) -> int:
     return {"float64": 53, "float32": 24, "float16": 11}.get(str(dtype), 8)
 
 
-def unit(word: Any, dtype: DataType) -> Any:
+N = TypeVar("N", k.Scalar, AnyArray)
+Parameter = GraphExpr | npt.ArrayLike
+
+
+def unit(word: k.Scalar, dtype: DataType) -> k.Scalar:
     """A word as a number in [0, 1), in the dtype it is computed in."""
     kept, digits = accumulator(dtype), _digits(dtype)
     high = k.call("shift_right", word, k.const(64 - digits, WORD))
     return k.cast(kept, k.cast("int64", high)) * k.const(2.0**-digits, kept)
 
 
-def _np_unit(words: Any, dtype: DataType) -> Any:
+def _np_unit(words: AnyArray, dtype: DataType) -> AnyArray:
     kept, digits = accumulator(dtype).numpy, _digits(dtype)
-    return (words >> np.uint64(64 - digits)).astype(kept) * np.asarray(2.0**-digits, kept)
+    found: AnyArray = (words >> np.uint64(64 - digits)).astype(kept) * np.asarray(2.0**-digits, kept)
+    return found
 
 
-def _uniform(unit_of: Callable[[int], Any], low: Any, high: Any) -> Any:
-    return low + unit_of(0) * (high - low)
+def _uniform(unit_of: Callable[[int], N], low: N, high: N) -> N:
+    found: N = low + unit_of(0) * (high - low)
+    return found
 
 
-def _te_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
+def _te_normal(unit_of: Callable[[int], k.Scalar], mean: k.Scalar, scale: k.Scalar) -> k.Scalar:
     one, minus_two = k.const(1.0, mean.dtype), k.const(-2.0, mean.dtype)
     radius = k.sqrt(minus_two * k.log(one - unit_of(0)))
     return mean + scale * radius * k.cos(k.const(2 * math.pi, mean.dtype) * unit_of(1))
 
 
-def _np_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
+def _np_normal(unit_of: Callable[[int], AnyArray], mean: AnyArray, scale: AnyArray) -> AnyArray:
     radius = np.sqrt(-2 * np.log(1 - unit_of(0)))
-    return mean + scale * radius * np.cos(np.asarray(2 * math.pi, mean.dtype) * unit_of(1))
+    found: AnyArray = mean + scale * radius * np.cos(np.asarray(2 * math.pi, mean.dtype) * unit_of(1))
+    return found
 
 
-def relay_uniform(make: Any, key: Any, shape: Any, dtype: Any = "float32", low: Any = 0.0, high: Any = 1.0) -> Any:
+def relay_uniform(
+    make: OwnMaker,
+    key: GraphExpr,
+    shape: object,
+    dtype: object = "float32",
+    low: Parameter = 0.0,
+    high: Parameter = 1.0,
+) -> GraphExpr:
     """TVM's order: shape and dtype ahead of the bounds, numbers or scalar tensors."""
     return _drawn(make, key, shape, dtype, low, high)
 
 
-def relay_normal(make: Any, key: Any, shape: Any, dtype: Any = "float32", mean: Any = 0.0, scale: Any = 1.0) -> Any:
+def relay_normal(
+    make: OwnMaker,
+    key: GraphExpr,
+    shape: object,
+    dtype: object = "float32",
+    mean: Parameter = 0.0,
+    scale: Parameter = 1.0,
+) -> GraphExpr:
     """The same with mean and standard deviation."""
     return _drawn(make, key, shape, dtype, mean, scale)
 
 
-def _drawn(make: Any, key: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
-    scalars = (v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in parameters)
+def _drawn(make: OwnMaker, key: GraphExpr, shape: object, dtype: object, *parameters: Parameter) -> GraphExpr:
+    scalars = (v if isinstance(v, GraphExpr) else make.const(v, dtype) for v in parameters)
     return make(key, *scalars, out_shape=shape, out_dtype=dtype)
 
 
 def _distribution(
-    name: str, names: tuple[str, str], words: int, te: Any, numpy: Any, builder: Callable[..., Any], doc: str
-) -> OpDef[Any]:
+    name: str,
+    names: tuple[str, str],
+    words: int,
+    te: Callable[[Callable[[int], k.Scalar], k.Scalar, k.Scalar], k.Scalar],
+    numpy: Callable[[Callable[[int], AnyArray], AnyArray, AnyArray], AnyArray],
+    builder: Callable[..., GraphExpr],
+    doc: str,
+) -> OpDef[DrawAttrs]:
     """`words` words a number: the first of all numbers, then the second of all."""
 
-    def compute(inputs: Any, a: DrawAttrs, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], a: DrawAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
         key, first, second, *_ = inputs
         shape = out.fields[1].shape
         size = element_count(shape)
         following, bits = drawn_bits(key, size * k.index(words))
         kept = accumulator(a.out_dtype)
 
-        def body(*i: Any) -> Any:
+        def body(*i: k.Scalar) -> k.Scalar:
             at = flat_index(i, shape)
             values = (k.cast(kept, first()), k.cast(kept, second()))
             return k.cast(a.out_dtype, te(lambda n: unit(bits(at + k.index(n) * size), a.out_dtype), *values))
 
         return following, k.compute(shape, body, f"random_{name}")
 
-    def reference(inputs: Any, a: DrawAttrs) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: DrawAttrs) -> tuple[AnyArray, ...]:
         key, first, second, *_ = inputs
         shape = target_numbers(inputs, _SHAPE, a.out_shape)
         size = math.prod(shape)
@@ -191,7 +220,7 @@ def infer_multinomial(call: OpCall[MultinomialAttrs]) -> Info:
     return TupleInfo((key_info(call), TensorInfo(shape, INT32, probs.ndim)))
 
 
-def compute_multinomial(inputs: Any, a: MultinomialAttrs, out: Any) -> Any:
+def compute_multinomial(inputs: Sequence[k.Tensor], a: MultinomialAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """How many cumulative sums a uniform number of the total reaches."""
     key, probs = inputs
     shape = out.fields[1].shape
@@ -199,7 +228,7 @@ def compute_multinomial(inputs: Any, a: MultinomialAttrs, out: Any) -> Any:
     sums = scan(probs, probs.ndim - 1, False, 0, k.tir.Add, FLOAT32)
     classes = k.index(probs.shape[-1])
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         draw = k.cast("float32", unit(bits(flat_index(i, shape)), FLOAT32)) * sums(*i[:-1], classes - k.index(1))
         axis = k.reduce_axis(classes - k.index(1), "c")
         return k.reduce_sum(k.cast("int32", k.tir.LE(sums(*i[:-1], axis.var), draw)), [axis])
@@ -207,7 +236,7 @@ def compute_multinomial(inputs: Any, a: MultinomialAttrs, out: Any) -> Any:
     return following, k.compute(shape, body, "multinomial")
 
 
-def reference_multinomial(inputs: Any, a: MultinomialAttrs) -> Any:
+def reference_multinomial(inputs: Sequence[AnyArray], a: MultinomialAttrs) -> tuple[AnyArray, ...]:
     """A search in the cumulative sums."""
     key, probs = inputs
     shape = (*probs.shape[:-1], a.num_samples)
@@ -235,4 +264,4 @@ MULTINOMIAL = OpDef(
     summary="Draw positions with given probabilities.",
 )
 
-DISTRIBUTIONS: tuple[OpDef[Any], ...] = (UNIFORM, NORMAL, MULTINOMIAL)
+DISTRIBUTIONS: tuple[Definition, ...] = (UNIFORM, NORMAL, MULTINOMIAL)

@@ -7,12 +7,13 @@ drawn is the first whose cumulative probability exceeds the uniform number. Sour
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.take import TakeAttrs
@@ -21,13 +22,14 @@ from baton._src.ops.operand_checks import check_floats, check_integers, check_ra
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class MultinomialAttrs(Attrs):
     """The dtype of indices."""
 
-    dtype: Any = attr("int64", "dtype of the result")
+    dtype: DataType = attr("int64", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype))
@@ -54,15 +56,16 @@ def infer(call: OpCall[MultinomialAttrs]) -> Info:
     return TensorInfo((uniform.shape[0], 1), call.attrs.dtype, vdevice=uniform.vdevice)
 
 
-def reference(inputs: Any, a: MultinomialAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: MultinomialAttrs) -> AnyArray:
     """A search in the cumulative sums."""
     prob, uniform, indices = inputs
     sums = np.cumsum(wide(prob), axis=1)[:, :-1]  # the last class is what the others leave
     rows = reference_take((sums, indices.reshape(-1)), TakeAttrs(0, mode="fast"))
-    return np.sum(rows <= wide(uniform).reshape(-1, 1), axis=1, keepdims=True).astype(a.dtype.numpy)
+    found: AnyArray = np.sum(rows <= wide(uniform).reshape(-1, 1), axis=1, keepdims=True).astype(a.dtype.numpy)
+    return found
 
 
-def decompose(b: Any, args: Any, a: MultinomialAttrs, out: Any) -> Any:
+def decompose(b: CallMaker, args: Exprs, a: MultinomialAttrs, out: TensorInfo) -> GraphExpr:
     """The number of cumulative sums that are not above the uniform number."""
     prob, uniform, indices = args
     sums = b.op("strided_slice", b.op("cumsum", prob, axis=1), (1,), (0,), (-1,))
@@ -71,7 +74,7 @@ def decompose(b: Any, args: Any, a: MultinomialAttrs, out: Any) -> Any:
     return b.op("sum", below, axis=(1,), keepdims=True)
 
 
-def _of_one_dtype(b: Any, prob: Any, rows: Any, uniform: Any) -> tuple[Any, Any]:
+def _of_one_dtype(b: CallMaker, prob: GraphExpr, rows: GraphExpr, uniform: GraphExpr) -> tuple[GraphExpr, GraphExpr]:
     """Sums of probabilities and uniform numbers, both wide enough for either, so that they can be compared."""
     dtypes = [x.struct_info_.dtype for x in (prob, uniform)]
     if dtypes[0] == dtypes[1]:

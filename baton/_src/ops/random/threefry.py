@@ -8,28 +8,30 @@ the new keys. Source: facts relay-language §6 level 11.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.dims import DimMath, as_dims, known_dim, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.random.threefry_bits import KEY_WORDS, WORD, block, block_statement, drawn_bits, reference_bits
-from baton._src.ops.row_major import flat_index
+from baton._src.ops.row_major import element_count, flat_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 _LEFT, _RIGHT = 1, 2
 """The last counter word while splitting; draws leave it 0."""
 NO_SLOPE = NotApplicable("random bits are not differentiable")
 
 
-def key_info(call: OpCall[Any]) -> TensorInfo:
+def key_info(call: OpCall[Attrs]) -> TensorInfo:
     """The key to go on with; the first operand must be a key."""
     key = call.tensor(0)
     words = KEY_WORDS if key.shape is None or key.ndim != 1 else key.shape[0]
@@ -42,15 +44,19 @@ def key_info(call: OpCall[Any]) -> TensorInfo:
     return TensorInfo((KEY_WORDS,), WORD, vdevice=key.vdevice)
 
 
+def as_shape(given: Dim | Iterable[Dim]) -> tuple[Dim, ...]:
+    """A shape; one number is that of a vector."""
+    return as_dims(given if isinstance(given, Iterable) else (given,))
+
+
 @attrs
 class GenerateAttrs(Attrs):
     """How many."""
 
-    out_shape: Any = attr(doc="shape of the result")
+    out_shape: tuple[Dim, ...] = attr(doc="shape of the result")
 
     def __post_init__(self) -> None:
-        given = self.out_shape
-        set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
+        set_attr(self, "out_shape", as_shape(self.out_shape))
 
 
 def infer_generate(call: OpCall[GenerateAttrs]) -> Info:
@@ -58,16 +64,17 @@ def infer_generate(call: OpCall[GenerateAttrs]) -> Info:
     return TupleInfo((key_info(call), TensorInfo(call.attrs.out_shape, WORD)))
 
 
-def compute_generate(inputs: Any, a: GenerateAttrs, out: Any) -> Any:
+def compute_generate(inputs: Sequence[k.Tensor], a: GenerateAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """Words in row-major order."""
-    following, bits = drawn_bits(inputs[0], math.prod(a.out_shape))
+    following, bits = drawn_bits(inputs[0], element_count(a.out_shape))
     return following, k.compute(a.out_shape, lambda *i: bits(flat_index(i, a.out_shape)), "random_words")
 
 
-def reference_generate(inputs: Any, a: GenerateAttrs) -> Any:
+def reference_generate(inputs: Sequence[AnyArray], a: GenerateAttrs) -> tuple[AnyArray, ...]:
     """Words in row-major order."""
-    following, bits = reference_bits(inputs[0], math.prod(a.out_shape))
-    return following, bits.reshape(a.out_shape)
+    shape = tuple(map(known_dim, a.out_shape))
+    following, bits = reference_bits(inputs[0], math.prod(shape))
+    return following, bits.reshape(shape)
 
 
 KEY = Arr((KEY_WORDS,), "uint64", values=(1, 2, 3, 4, 5, 0, 0, 0, 0, 0))
@@ -89,14 +96,14 @@ GENERATE = OpDef(
 )
 
 
-def compute_split(inputs: Any, a: Any, out: Any) -> Any:
+def compute_split(inputs: Sequence[k.Tensor], a: NoAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """The words of two counters no draw uses, as keys with fresh counters."""
     (key,) = inputs
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         words = [load(ins[0], k.index(i)) for i in range(8)]
 
-        def write(target: Any, mark: int) -> Stmt:
+        def write(target: Buffer, mark: int) -> Stmt:
             counter = [*words[4:7], k.const(mark, WORD)]
             blank = loops([KEY_WORDS], lambda i: store(target, [i], k.const(0, WORD)))
             fill = block_statement(
@@ -110,7 +117,7 @@ def compute_split(inputs: Any, a: Any, out: Any) -> Any:
     return externs([shape, shape], [key], body, "threefry_split", ["uint64", "uint64"])
 
 
-def reference_split(inputs: Any, a: Any) -> Any:
+def reference_split(inputs: Sequence[AnyArray], a: NoAttrs) -> tuple[AnyArray, ...]:
     """The same over NumPy."""
     words = [int(w) for w in inputs[0]]
     found = []
@@ -121,7 +128,7 @@ def reference_split(inputs: Any, a: Any) -> Any:
     return tuple(found)
 
 
-SPLIT_KEY: OpDef[Any] = OpDef(
+SPLIT_KEY = OpDef(
     "random.threefry_split",
     inputs=(Input("key"),),
     infer=lambda call: TupleInfo((key_info(call),) * 2),
@@ -136,4 +143,4 @@ SPLIT_KEY: OpDef[Any] = OpDef(
 )
 
 
-THREEFRY: tuple[OpDef[Any], ...] = (GENERATE, SPLIT_KEY)
+THREEFRY: tuple[Definition, ...] = (GENERATE, SPLIT_KEY)

@@ -7,16 +7,18 @@ easy as 1, 2, 3", 2011.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, let, load, loops, store
 from baton._src.ops.vector_loops import side_by_side
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 KEY_WORDS = 10
 _PARITY = 0x1BD11BDAA9FC1A22
@@ -43,27 +45,27 @@ def block(key: Sequence[int], counter: Sequence[int]) -> list[int]:
     return x
 
 
-def _xor(a: Any, b: Any) -> Any:
+def _xor(a: k.Scalar, b: k.Scalar) -> k.Scalar:
     return k.call("bitwise_xor", a, b)
 
 
-def _rotated(x: Any, turn: int) -> Any:
+def _rotated(x: k.Scalar, turn: int) -> k.Scalar:
     left, right = (k.call(n, x, k.const(s, WORD)) for n, s in (("shift_left", turn), ("shift_right", 64 - turn)))
     return k.call("bitwise_or", left, right)
 
 
-def _named(values: Sequence[Any], body: Callable[[list[Any]], Stmt], name: str) -> Stmt:
+def _named(values: k.Indices, body: Callable[[list[k.Scalar]], Stmt], name: str) -> Stmt:
     """`body` of variables that stand for `values`."""
     if not values:
         return body([])
     return let(name, values[0], lambda first: _named(values[1:], lambda rest: body([first, *rest]), name))
 
 
-def block_statement(key: Sequence[Any], counter: Sequence[Any], body: Callable[[list[Any]], Stmt]) -> Stmt:
+def block_statement(key: k.Indices, counter: k.Indices, body: Callable[[list[k.Scalar]], Stmt]) -> Stmt:
     """`block` in TIR: `body` of the four words."""
     parity = _xor(_xor(_xor(key[0], key[1]), _xor(key[2], key[3])), k.const(_PARITY, WORD))
 
-    def rounds(x: list[Any], words: list[Any], number: int) -> Stmt:
+    def rounds(x: list[k.Scalar], words: list[k.Scalar], number: int) -> Stmt:
         if number == _ROUNDS:
             return body(x)
         x = list(x)
@@ -76,21 +78,21 @@ def block_statement(key: Sequence[Any], counter: Sequence[Any], body: Callable[[
             x[3] = x[3] + k.const(step, WORD)
         return _named(x, lambda named: rounds(named, words, number + 1), "x")
 
-    def start(words: list[Any]) -> Stmt:
+    def start(words: list[k.Scalar]) -> Stmt:
         return _named([c + w for c, w in zip(counter, words)], lambda x: rounds(x, words, 0), "x")
 
     return _named([*key, parity], start, "w")
 
 
-def drawn_bits(key: k.Tensor, count: Any) -> tuple[k.Tensor, k.Tensor]:
+def drawn_bits(key: k.Tensor, count: Dim) -> tuple[k.Tensor, k.Tensor]:
     """The key to go on with, and at least `count` random words."""
     blocks = (k.index(count) + k.index(3)) // k.index(4)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         words = [load(ins[0], k.index(i)) for i in range(8)]
         following, bits = outs
 
-        def one(b: Any) -> Stmt:
+        def one(b: k.Scalar) -> Stmt:
             counter = [words[4] + k.cast(WORD, b), *words[5:]]
             place = b * k.index(4)
             return block_statement(
@@ -105,7 +107,7 @@ def drawn_bits(key: k.Tensor, count: Any) -> tuple[k.Tensor, k.Tensor]:
     return found[0], found[1]
 
 
-def reference_bits(key: Any, count: int) -> tuple[Any, Any]:
+def reference_bits(key: AnyArray, count: int) -> tuple[AnyArray, AnyArray]:
     """The same over NumPy."""
     words = [int(w) for w in key]
     blocks = (count + 3) // 4
@@ -115,7 +117,7 @@ def reference_bits(key: Any, count: int) -> tuple[Any, Any]:
     return following, np.array(bits[:count], np.uint64)
 
 
-def threefry_key(seed: int) -> Any:
+def threefry_key(seed: int) -> AnyArray:
     """The words of a key made from a seed."""
     words = np.zeros(KEY_WORDS, np.uint64)
     words[0] = seed & MASK

@@ -8,72 +8,41 @@ relay-language §6 level 4.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.axes import as_axes
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import Folds
-from baton._src.ops.reduce.folds import folded_axes, infer_fold
+from baton._src.ops.reduce.attributes import ArgAttrs, RelayArgAttrs, folded_axes
+from baton._src.ops.reduce.folds import full_indices, infer_fold
 from baton._src.ops.samples import Arr, Sample
-from baton._src.te import reduction
-from baton._src.tir.kept_pair import is_kept
+from baton._src.te import computation, reduction
+from baton._src.tir.kept_pair import Pair, is_kept
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+R = TypeVar("R", ArgAttrs, RelayArgAttrs)
 
 
-@attrs
-class ArgAttrs(Attrs):
-    """The axis: a number, as in TVM; several of them only where several are searched."""
-
-    axis: Any = attr(None, "the axis to search; None: all elements")
-    keepdims: bool = attr(False, "keep searched axes with extent 1")
-
-    def __post_init__(self) -> None:
-        axes = as_axes(self.axis)
-        set_attr(self, "axis", axes[0] if axes is not None and len(axes) == 1 else axes)
-
-    @property
-    def exclude(self) -> bool:
-        return False
-
-    @property
-    def select_last_index(self) -> bool:
-        return False
-
-
-@attrs
-class RelayArgAttrs(Attrs):
-    """The axes, and which of equal elements wins."""
-
-    axis: Any = attr(None, "the axes to search; None: all elements")
-    keepdims: bool = attr(False, "keep searched axes with extent 1")
-    exclude: bool = attr(False, "search all axes but those named")
-    select_last_index: bool = attr(False, "the last of equal elements wins")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "axis", as_axes(self.axis) or None)
-        set_attr(self, "exclude", bool(self.exclude and self.axis))
-
-
-def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]:
-    def infer(call: OpCall[Any]) -> Info:
+def _define(name: str, is_max: bool, dtype: DataType, record: type[R]) -> OpDef[R]:
+    def infer(call: OpCall[R]) -> Info:
         found = infer_fold(call)
         assert isinstance(found, TensorInfo)
         _check_not_empty(call)
         return TensorInfo(found.shape, dtype, found.ndim, found.vdevice)
 
-    def compute(inputs: Any, a: Any, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], a: R, out: k.Result) -> k.Tensor:
         (x,) = inputs
         axes = folded_axes(x.ndim, a)
         found = _extremum(x, axes, a, out.shape, is_max)
         return k.compute(out.shape, lambda *i: k.cast(dtype, found(*i)), f"{x.name}_red", axes="ax")
 
-    def reference(inputs: Any, a: Any) -> Any:
+    def reference(inputs: Sequence[AnyArray], a: R) -> AnyArray:
         return _reference(np.asarray(inputs[0]), a, is_max).astype(dtype.numpy)
 
     relay_only = record is RelayArgAttrs
@@ -94,7 +63,7 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
     )
 
 
-def _reference(x: np.ndarray, a: Any, is_max: bool) -> np.ndarray:
+def _reference(x: AnyArray, a: ArgAttrs | RelayArgAttrs, is_max: bool) -> AnyArray:
     """The index of the extremum, by NumPy along one axis that takes the place of the searched ones."""
     axes = folded_axes(x.ndim, a)
     kept = [i for i in range(x.ndim) if i not in axes]
@@ -109,7 +78,7 @@ def _reference(x: np.ndarray, a: Any, is_max: bool) -> np.ndarray:
     return np.asarray(found).reshape(shape)
 
 
-def _check_not_empty(call: OpCall[Any]) -> None:
+def _check_not_empty(call: OpCall[ArgAttrs | RelayArgAttrs]) -> None:
     """No element is the largest of none; an axis of open size is looked at when the program runs."""
     x, sizes = call.tensor(0), DimMath(call.prover)
     if x.shape is None:
@@ -119,38 +88,38 @@ def _check_not_empty(call: OpCall[Any]) -> None:
             call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
 
 
-def arg_reducer(*, is_max: bool, last: bool = False) -> Any:
+def arg_reducer(*, is_max: bool, last: bool = False) -> reduction.Reducer:
     """The reduction of (position, value) pairs to an extremum. The schedule `arg_extrema` recognises it."""
 
-    def pick(left: Any, right: Any) -> Any:
+    def pick(left: Pair, right: Pair) -> Pair:
         keep = is_kept(left, right, is_max=is_max, last=last)
         return k.select(keep, left[0], right[0]), k.select(keep, left[1], right[1])
 
-    def nothing(_: Any, dtype: Any) -> Any:
+    def nothing(_: DataType, dtype: DataType) -> Pair:
         return k.const(-1 if last else 2**63 - 1, "int64"), k.lowest(dtype) if is_max else k.highest(dtype)
 
     return reduction.comm_reducer(pick, nothing, "argmax" if is_max else "argmin")
 
 
-def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
+def _extremum(
+    x: k.Tensor, axes: tuple[int, ...], a: ArgAttrs | RelayArgAttrs, shape: Sequence[Dim], is_max: bool
+) -> k.Tensor:
     """The row-major position of the extremum within the searched axes, as int64."""
     reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
-    reducer = arg_reducer(is_max=is_max, last=bool(a.select_last_index))
+    along = {i: axis.var for i, axis in reduced.items()}
+    reducer = arg_reducer(is_max=is_max, last=a.select_last_index)
 
-    def body(*indices: Any) -> Any:
-        kept = iter(indices)
-        full = list(indices) if a.keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
-        where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
-        position: Any = k.index(0)
+    def body(*indices: k.Scalar) -> tuple[k.Scalar, ...]:
+        position = k.index(0)
         for axis in reduced.values():
             position = position * axis.extent + axis.var
-        return reducer((position, x(*where)), list(reduced.values()))
+        return reducer((position, x(*full_indices(indices, x.ndim, along, a.keepdims))), list(reduced.values()))
 
-    found: k.Tensor = k.compute(shape, body, f"{x.name}_red_temp", axes="ax")[0]
-    return found
+    names = [f"ax{n}" for n in range(len(shape))]
+    return computation.compute(k.dims(shape), body, f"{x.name}_red_temp", varargs_names=names)[0]
 
 
-def _samples(record: Any) -> tuple[Sample, ...]:
+def _samples(record: type[ArgAttrs] | type[RelayArgAttrs]) -> tuple[Sample, ...]:
     calls = [
         Sample((Arr(("n", 5)),), record(axis=1)),
         Sample((Arr((3, "m"), "int32", 0, 3),), record(axis=0, keepdims=True)),
@@ -162,7 +131,7 @@ def _samples(record: Any) -> tuple[Sample, ...]:
 
 
 _INT32, _INT64 = DataType("int32"), DataType("int64")
-ARG_EXTREMA: tuple[OpDef[Any], ...] = (
+ARG_EXTREMA: tuple[Definition, ...] = (
     _define("argmax", True, _INT64, ArgAttrs),
     _define("argmin", False, _INT64, ArgAttrs),
     _define("argmax_int32", True, _INT32, RelayArgAttrs),

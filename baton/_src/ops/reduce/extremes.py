@@ -7,8 +7,7 @@ Parts of the vector have extremes of their own first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from baton._src.te.computation import externs
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.stmt import For, ForKind, Stmt
+from baton._src.values.tensor import AnyArray
 
 PART = 1 << 14
 """Elements of a part, which are worth a thread."""
@@ -40,23 +40,23 @@ def infer(call: OpCall[NoAttrs]) -> Info:
     return TupleInfo((TensorInfo((), x.dtype, vdevice=x.vdevice),) * 2)
 
 
-def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: NoAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """Whole parts in parallel, what is left over, then what all of them found."""
     (x,) = inputs
     parts, kept = k.index(x.shape[0]) // k.index(PART), [k.sum_dtype(x.dtype)] * 2
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         last, part, of_parts = k.index(x.shape[0]) // k.index(GROUP), Var("part", "int64"), outs[2:]
         found = _in_groups(ins[0], part * k.index(PART // GROUP), k.index(PART // GROUP), of_parts, part)
         whole = For(part, k.index(0), parts, ForKind.PARALLEL, found, annotations={"grain": 1})
         begin = parts * k.index(PART // GROUP)
         left_over = _in_groups(ins[0], begin, last - begin, of_parts, parts)
 
-        def element(n: Any) -> Stmt:
+        def element(n: k.Scalar) -> Stmt:
             value = k.cast(kept[0], load(ins[0], last * k.index(GROUP) + n))
             return both(*(_met(of_part, (parts,), value, which) for which, of_part in enumerate(of_parts)))
 
-        def meet(p: Any) -> Stmt:
+        def meet(p: k.Scalar) -> Stmt:
             pairs = enumerate(zip(outs[:2], of_parts))
             return both(*(_met(y, (), k.cast(y.dtype, load(of_part, p)), n) for n, (y, of_part) in pairs))
 
@@ -68,25 +68,25 @@ def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
     return externs(shapes, [x], body, "extremes", [x.dtype, x.dtype, *kept])[:2]
 
 
-def _nothing(buffer: Buffer, which: int) -> Any:
+def _nothing(buffer: Buffer, which: int) -> k.Scalar:
     return k.const((np.inf, -np.inf)[which], buffer.dtype)
 
 
-def _met(buffer: Buffer, at: Any, value: Any, which: int) -> Stmt:
+def _met(buffer: Buffer, at: k.Indices, value: k.Scalar, which: int) -> Stmt:
     return store(buffer, at, MEETS[which](load(buffer, *at), value))
 
 
-def _in_groups(x: Buffer, first: Any, count: Any, found: Any, place: Any) -> Stmt:
+def _in_groups(x: Buffer, first: k.Scalar, count: k.Scalar, found: Sequence[Buffer], place: k.Scalar) -> Stmt:
     """The extremes of whole groups, at a place of `found`: group meets group, then half meets half."""
     kept = found[0].dtype
 
     def with_both(low: Buffer, high: Buffer) -> Stmt:
-        def lanes(number: int, body: Callable[[Any, Buffer, int], Stmt]) -> Stmt:
+        def lanes(number: int, body: Callable[[k.Scalar, Buffer, int], Stmt]) -> Stmt:
             return lane_loop(number, lambda u: both(body(u, low, 0), body(u, high, 1)))
 
-        def group(n: Any) -> Stmt:
+        def group(n: k.Scalar) -> Stmt:
             def vector(start: int) -> Stmt:
-                def element(u: Any, buffer: Buffer, which: int) -> Stmt:
+                def element(u: k.Scalar, buffer: Buffer, which: int) -> Stmt:
                     at = k.index(start) + u
                     return _met(buffer, (at,), k.cast(kept, load(x, (first + n) * k.index(GROUP) + at)), which)
 
@@ -105,13 +105,13 @@ def _in_groups(x: Buffer, first: Any, count: Any, found: Any, place: Any) -> Stm
     return local("low", (GROUP,), kept, lambda low: local("high", (GROUP,), kept, lambda high: with_both(low, high)))
 
 
-def reference(inputs: Any, a: NoAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: NoAttrs) -> tuple[AnyArray, ...]:
     """NumPy's."""
     (x,) = inputs
     return tuple(np.asarray(f(x, initial=start), x.dtype) for f, start in ((np.min, np.inf), (np.max, -np.inf)))
 
 
-EXTREMES: OpDef[Any] = OpDef(
+EXTREMES = OpDef(
     "extremes",
     NoAttrs,
     inputs=(Input("x", "a vector"),),

@@ -14,38 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradient, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.axes import as_axes, normal_axes
 from baton._src.ops.layouts import Folds
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
+from baton._src.ops.reduce.attributes import Folding, ReduceAttrs, folded_axes
 from baton._src.ops.samples import Arr, Sample
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import IntImm, IterVar
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
-
-@attrs
-class ReduceAttrs(Attrs):
-    """Which axes are folded."""
-
-    axis: Any = attr(None, "the axis or axes to fold; None: all")
-    keepdims: bool = attr(False, "keep folded axes with extent 1")
-    exclude: bool = attr(False, "fold all axes but those named", relay_only=True)
-
-    def __post_init__(self) -> None:
-        set_attr(self, "axis", as_axes(self.axis))
-        set_attr(self, "keepdims", bool(self.keepdims))
-        set_attr(self, "exclude", bool(self.exclude and self.axis is not None))
-
-    @classmethod
-    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Relay folds all axes where the list of them is empty; Relax and NumPy none."""
-        is_empty = isinstance(given.get("axis"), Sequence) and not given["axis"]
-        return {**given, "axis": None} if is_empty else given
+Fold = Callable[[k.Scalar, Sequence[IterVar]], k.Scalar]
 
 
 @dataclass(frozen=True)
@@ -53,25 +38,15 @@ class Row:
     """One fold: `fold(scalar, axes)` in te, `numpy(array, axis, keepdims)`."""
 
     name: str
-    fold: Callable[[Any, Any], Any]
-    numpy: Callable[..., Any]
-    gradient: Callable[..., Any] | NotApplicable
+    fold: Fold
+    numpy: Callable[[AnyArray, tuple[int, ...], bool], AnyArray]
+    gradient: Gradient[ReduceAttrs] | NotApplicable
     bools: bool = False
     divides: bool = False
     in_relax: bool = True
 
 
-def folded_axes(ndim: int, attributes: Any) -> tuple[int, ...]:
-    """The axes that are folded, in order."""
-    if attributes.axis is None:
-        return tuple(range(ndim))
-    named = tuple(from_front(a, ndim) for a in as_axes(attributes.axis) or ())
-    if attributes.exclude:
-        return tuple(a for a in range(ndim) if a not in named)
-    return tuple(sorted(named))
-
-
-def infer_fold(call: OpCall[Any]) -> Info:
+def infer_fold(call: OpCall[Folding]) -> Info:
     """The operand without the folded axes."""
     x = call.tensor(0)
     a = call.attrs
@@ -92,49 +67,57 @@ def infer_fold(call: OpCall[Any]) -> Info:
     return TensorInfo(kept, x.dtype, vdevice=x.vdevice)
 
 
+def folded_shape(x: k.Tensor, axes: tuple[int, ...], keepdims: bool) -> list[k.Scalar]:
+    """The dims that are left of those of `x`."""
+    if keepdims:
+        return [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
+    return [d for i, d in enumerate(x.shape) if i not in axes]
+
+
+def full_indices(indices: k.Indices, ndim: int, along: Mapping[int, k.Scalar], keepdims: bool) -> list[k.Scalar]:
+    """The index in the full shape of an index in the folded tensor; `along` are those of the folded axes."""
+    if keepdims:
+        return [along.get(i, at) for i, at in enumerate(indices)]
+    kept = iter(indices)
+    return [along[i] if i in along else next(kept) for i in range(ndim)]
+
+
 def fold_compute(
     x: k.Tensor,
     axes: tuple[int, ...],
     keepdims: bool,
-    fold: Callable[[Any, Any], Any],
+    fold: Fold,
     name: str | None = None,
-    element: Any = k.wide,
+    element: Callable[[k.Scalar], k.Scalar] = k.wide,
 ) -> k.Tensor:
     """`fold` of `element(x[...])` over `axes`; the result, unless told `{x.name}_red`, is in the computing dtype."""
-    shape = [d for i, d in enumerate(x.shape) if i not in axes] if not keepdims else []
-    if keepdims:
-        shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
     reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
+    along = {i: axis.var for i, axis in reduced.items()}
 
-    def body(*indices: Any) -> Any:
-        position = list(indices)
-        if not keepdims:
-            kept = iter(indices)
-            position = [None if i in axes else next(kept) for i in range(x.ndim)]
-        where = [reduced[i].var if i in axes else position[i] for i in range(x.ndim)]
-        value = element(x(*where))
+    def body(*indices: k.Scalar) -> k.Scalar:
+        value = element(x(*full_indices(indices, x.ndim, along, keepdims)))
         return fold(value, list(reduced.values())) if axes else value
 
-    return k.compute(shape, body, name or f"{x.name}_red", axes="ax")
+    return k.compute(folded_shape(x, axes, keepdims), body, name or f"{x.name}_red", axes="ax")
 
 
-def kept_indices(indices: Any, ndim: int, axes: tuple[int, ...], keepdims: bool) -> list[Any]:
+def kept_indices(indices: k.Indices, ndim: int, axes: tuple[int, ...], keepdims: bool) -> list[k.Scalar]:
     """The index in the reduced tensor of an index in the full shape."""
     if keepdims:
         return [k.index(0) if i in axes else indices[i] for i in range(ndim)]
     return [indices[i] for i in range(ndim) if i not in axes]
 
 
-def count_of(x: k.Tensor, axes: tuple[int, ...], dtype: Any) -> Any:
+def count_of(x: k.Tensor, axes: tuple[int, ...], dtype: DataType) -> k.Scalar:
     """How many elements are folded into one, as a scalar of `dtype`."""
-    total: Any = k.index(1)
+    total = k.index(1)
     for axis in axes:
         total = total * k.index(x.shape[axis])
     return k.cast(dtype, total)
 
 
-def _define(row: Row) -> OpDef[Any]:
-    def infer(call: OpCall[Any]) -> Info:
+def _define(row: Row) -> OpDef[ReduceAttrs]:
+    def infer(call: OpCall[ReduceAttrs]) -> Info:
         x = call.tensor(0)
         if row.bools and not x.dtype.is_void and not x.dtype.is_bool:
             call.fail(f"takes bool elements, got {x.dtype}", code="op-dtype", help='astype(x, "bool") first')
@@ -142,7 +125,7 @@ def _define(row: Row) -> OpDef[Any]:
             refuse_bools(call, x)
         return infer_fold(call)
 
-    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], attributes: ReduceAttrs, out: k.Result) -> k.Tensor:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
         summed = summing_dtype(x.dtype)
@@ -155,10 +138,10 @@ def _define(row: Row) -> OpDef[Any]:
             )
         return narrowed(folded, out)
 
-    def reference(inputs: Any, attributes: Any) -> Any:
+    def reference(inputs: Sequence[AnyArray], attributes: ReduceAttrs) -> AnyArray:
         (x,) = inputs
         axes = folded_axes(np.asarray(x).ndim, attributes)
-        return computed_wide(lambda v: row.numpy(v, axis=axes, keepdims=attributes.keepdims), np.asarray(x))
+        return computed_wide(lambda v: row.numpy(v, axes, attributes.keepdims), np.asarray(x))
 
     return OpDef(
         row.name,
@@ -176,51 +159,57 @@ def _define(row: Row) -> OpDef[Any]:
     )
 
 
-def narrowed(x: k.Tensor, out: Any) -> k.Tensor:
+def narrowed(x: k.Tensor, out: k.Result) -> k.Tensor:
     """`x` rounded to the dtype of the result, where that differs."""
     if x.dtype == out.dtype:
         return x
     return k.compute(x.shape, lambda *i: k.cast(out.dtype, x(*i)), f"{x.name}_cast")
 
 
-def _np_sum(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+def _np_sum(x: AnyArray, axis: int | tuple[int, ...], keepdims: bool) -> AnyArray:
+    found: AnyArray = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return found
 
 
-def _np_prod(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+def _np_prod(x: AnyArray, axis: int | tuple[int, ...], keepdims: bool) -> AnyArray:
+    found: AnyArray = np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return found
 
 
-def greatest(x: Any, axis: Any, keepdims: bool = False) -> Any:
+def greatest(x: AnyArray, axis: int | tuple[int, ...], keepdims: bool = False) -> AnyArray:
     """NumPy's maximum; of no elements the least value of the dtype, with which kernels start."""
-    return np.max(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[0])
+    found: AnyArray = np.max(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[0])
+    return found
 
 
-def _np_min(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.min(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[1])
+def _np_min(x: AnyArray, axis: int | tuple[int, ...], keepdims: bool) -> AnyArray:
+    found: AnyArray = np.min(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[1])
+    return found
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The least and the greatest value there is."""
     if dtype == np.bool_:
         return False, True
-    known = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else None
-    return (-np.inf, np.inf) if known is None else (known.min, known.max)
+    return (np.iinfo(dtype).min, np.iinfo(dtype).max) if np.issubdtype(dtype, np.integer) else (-np.inf, np.inf)
 
 
-def average(x: Any, axis: Any, keepdims: bool = False) -> Any:
+def average(x: AnyArray, axis: int | tuple[int, ...], keepdims: bool = False) -> AnyArray:
     """NumPy's; of integers cut off, and 0 of none, as kernels divide."""
     if not np.issubdtype(x.dtype, np.integer):
         if x.size:
-            return np.mean(x, axis=axis, keepdims=keepdims)
+            found: AnyArray = np.mean(x, axis=axis, keepdims=keepdims)
+            return found
         with np.errstate(invalid="ignore"):  # NumPy's mean of nothing warns all the same
-            return np.sum(x, axis=axis, keepdims=keepdims) / x.dtype.type(0)
+            found = np.sum(x, axis=axis, keepdims=keepdims) / x.dtype.type(0)
+            return found
     total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype if x.dtype.itemsize == 8 else np.int64)
     count = x.size // max(total.size, 1)
-    return np.sign(total) * (np.abs(total) // max(count, 1))
+    found = np.sign(total) * (np.abs(total) // max(count, 1))
+    return found
 
 
-def spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
+def spread(b: CallMaker, attributes: ReduceAttrs, x: GraphExpr, value: GraphExpr) -> GraphExpr:
     """A folded tensor spread over the shape of `x` again; a scalar needs no axes for that."""
     if not attributes.keepdims and attributes.axis is not None:
         axes = folded_axes(x.struct_info.ndim, attributes)
@@ -229,11 +218,11 @@ def spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
     return b.op("broadcast_to", value, b.shape_of(x))
 
 
-def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _sum_gradient(b: CallMaker, args: Exprs, attributes: ReduceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     return [spread(b, attributes, args[0], grad)]
 
 
-def shared(b: Any, attributes: Any, x: Any, value: Any, less: int = 0) -> Any:
+def shared(b: CallMaker, attributes: ReduceAttrs, x: GraphExpr, value: GraphExpr, less: int = 0) -> GraphExpr:
     """`value` divided by how many elements of `x` each fold takes, `less` some: a number where its dims are, else ones
     are counted. The number is 1 / count: sixteen bits hold no count above 65504.
     """
@@ -249,12 +238,14 @@ def shared(b: Any, attributes: Any, x: Any, value: Any, less: int = 0) -> Any:
     return b.op("divide", value, b.op("subtract", count, b.full_like(count, less)) if less else count)
 
 
-def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _mean_gradient(b: CallMaker, args: Exprs, attributes: ReduceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     x = args[0]
     return [shared(b, attributes, x, spread(b, attributes, x, grad))]
 
 
-def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _extremum_gradient(
+    b: CallMaker, args: Exprs, attributes: ReduceAttrs, out: GraphExpr, grad: GraphExpr
+) -> Gradients:
     """Elements that tie share the gradient equally, as in Relay's gradient of max (Relax's TVM has none)."""
     x = args[0]
     axes = folded_axes(x.struct_info.ndim, attributes)
@@ -266,7 +257,7 @@ def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
     return [b.op("where", hit, b.op("divide", spread(b, attributes, x, grad), count), zero)]
 
 
-def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _prod_gradient(b: CallMaker, args: Exprs, attributes: ReduceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """The product of all other elements. With one zero only that element has a gradient, with two none has."""
     x = args[0]
     axes = folded_axes(x.struct_info.ndim, attributes)
@@ -283,19 +274,22 @@ def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> l
     return [b.op("multiply", b.op("where", is_zero, alone, rest), spread(b, attributes, x, grad))]
 
 
-def _logical(name: str, combine: str) -> OpDef[Any]:
+def _logical(name: str, combine: str) -> OpDef[ReduceAttrs]:
     """all and any fold uint8 zeros and ones, then compare."""
 
-    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+    def compute(inputs: Sequence[k.Tensor], attributes: ReduceAttrs, out: k.Result) -> k.Tensor:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
         fold = k.reduce_min if combine == "min" else k.reduce_max
         folded = fold_compute(x, axes, attributes.keepdims, fold, element=lambda v: k.cast("uint8", v))
         return k.compute(folded.shape, lambda *i: folded(*i) != k.const(0, "uint8"), f"{name}_test")
 
-    function = np.all if combine == "min" else np.any
+    def whether(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
+        found: AnyArray = (np.all if combine == "min" else np.any)(x, axis=axis, keepdims=keepdims)
+        return found
+
     base = _define(
-        Row(name, k.reduce_max, function, bools=True, in_relax=False, gradient=NotApplicable("not differentiable"))
+        Row(name, k.reduce_max, whether, bools=True, in_relax=False, gradient=NotApplicable("not differentiable"))
     )
     return OpDef(
         name,
@@ -332,7 +326,7 @@ ROWS = (
     Row("min", k.reduce_min, _np_min, gradient=_extremum_gradient),
 )
 
-FOLDS: tuple[OpDef[Any], ...] = (
+FOLDS: tuple[OpDef[ReduceAttrs], ...] = (
     *(_define(row) for row in ROWS),
     _logical("all", "min"),
     _logical("any", "max"),

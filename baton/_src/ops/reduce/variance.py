@@ -7,30 +7,33 @@ tensor as the data with folded axes of extent 1. Source: facts relax-ops-passes-
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import Folds
 from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import computed_wide
+from baton._src.ops.reduce.attributes import ReduceAttrs, folded_axes
 from baton._src.ops.reduce.folds import (
-    ReduceAttrs,
     average,
     count_of,
     fold_compute,
     fold_samples,
-    folded_axes,
+    folded_shape,
+    full_indices,
     infer_fold,
     shared,
     spread,
 )
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -40,7 +43,9 @@ class VarianceAttrs(ReduceAttrs):
     unbiased: bool = attr(False, "divide by count - 1", relay_only=True)
 
 
-def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _variance_gradient(
+    b: CallMaker, args: Exprs, attributes: VarianceAttrs, out: GraphExpr, grad: GraphExpr
+) -> Gradients:
     """2 (x - mean) / count, the count less one where unbiased; for a mean that is given the opposite, summed."""
     x, *given = args
     axes = folded_axes(x.struct_info.ndim, attributes)
@@ -48,53 +53,56 @@ def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
         return [b.full_like(x, 0)]
     mean = given[0] if given else b.op("mean", x, axis=axes, keepdims=True)
     centred = b.op("subtract", x, mean)
-    less = int(getattr(attributes, "unbiased", False))
+    less = int(attributes.unbiased)
     slope = shared(b, attributes, x, b.op("add", centred, centred), less)
     to_x = b.op("multiply", slope, spread(b, attributes, x, grad))
     return [to_x, *(b.op("negative", b.op("sum", to_x, axis=axes, keepdims=True)) for _ in given)]
 
 
-def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+def _deviation_gradient(
+    b: CallMaker, args: Exprs, attributes: VarianceAttrs, out: GraphExpr, grad: GraphExpr
+) -> Gradients:
     """That of the variance, divided by twice the deviation; none where nothing deviates, as in PyTorch."""
     zero = b.full_like(out, 0)
     halved = b.op("where", b.op("equal", out, zero), zero, b.op("divide", grad, b.op("add", out, out)))
     return _variance_gradient(b, args, attributes, out, halved)
 
 
-def _compute(inputs: Any, attributes: Any, out: Any, root: bool = False) -> Any:
+def _compute(inputs: Sequence[k.Tensor], attributes: VarianceAttrs, out: k.Result, root: bool = False) -> k.Tensor:
     """Sum of squares over count, the mean in a stage before them unless it is given."""
     x, *given = inputs
     axes = folded_axes(x.ndim, attributes)
     mean = given[0] if given else mean_stage(x, axes)
     squares = centred_squares(x, mean, axes, attributes.keepdims)
     count = count_of(x, axes, squares.dtype)
-    if getattr(attributes, "unbiased", False):
+    if attributes.unbiased:
         count = count - k.const(1, squares.dtype)
 
-    def finish(*i: Any) -> Any:
+    def finish(*i: k.Scalar) -> k.Scalar:
         value = squares(*i) / count
         return k.cast(out.dtype, k.sqrt(value) if root else value)
 
     return k.compute(squares.shape, finish) if root else k.compute(squares.shape, finish, "T_divide", axes="ax")
 
 
-def _reference(inputs: Any, attributes: Any, root: bool = False) -> Any:
+def _reference(inputs: Sequence[AnyArray], attributes: VarianceAttrs, root: bool = False) -> AnyArray:
     x, *given = map(np.asarray, inputs)
     axes = folded_axes(x.ndim, attributes)
-    less = int(getattr(attributes, "unbiased", False))
+    less = int(attributes.unbiased)
 
-    def value(v: Any, *mean: Any) -> Any:
+    def value(v: AnyArray, *mean: AnyArray) -> AnyArray:
         count = np.prod([v.shape[axis] for axis in axes]) - less
         if not mean and count > 0:
-            return (np.std if root else np.var)(v, axis=axes, keepdims=attributes.keepdims, ddof=less)
-        mean = mean or (average(v, axes, keepdims=True),)
-        found = np.sum((v - mean[0]) ** 2, axis=axes, keepdims=attributes.keepdims) / v.dtype.type(count)
+            found: AnyArray = (np.std if root else np.var)(v, axis=axes, keepdims=attributes.keepdims, ddof=less)
+            return found
+        centre = mean[0] if mean else average(v, axes, keepdims=True)
+        found = np.sum((v - centre) ** 2, axis=axes, keepdims=attributes.keepdims) / v.dtype.type(count)
         return np.sqrt(found) if root else found
 
     return computed_wide(value, x, *given)
 
 
-def _infer(call: OpCall[Any]) -> Info:
+def _infer(call: OpCall[VarianceAttrs]) -> Info:
     x = call.tensor(0)
     check_floats(call, 0)
     if len(call.args) > 1:
@@ -102,7 +110,7 @@ def _infer(call: OpCall[Any]) -> Info:
     return infer_fold(call)
 
 
-def _check_mean(call: OpCall[Any], x: TensorInfo, mean: TensorInfo) -> None:
+def _check_mean(call: OpCall[VarianceAttrs], x: TensorInfo, mean: TensorInfo) -> None:
     if not (x.dtype.is_void or mean.dtype.is_void) and mean.dtype != x.dtype:
         call.fail(f"the mean is {mean.dtype}, the data {x.dtype}", code="op-dtype")
     if x.shape is None or mean.ndim < 0:
@@ -118,14 +126,14 @@ def _check_mean(call: OpCall[Any], x: TensorInfo, mean: TensorInfo) -> None:
 
 
 def relay_variance(
-    make: Any,
-    data: Any,
-    axis: Any = None,
+    make: OwnMaker,
+    data: GraphExpr,
+    axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-    with_mean: Any = None,
-) -> Any:
+    with_mean: GraphExpr | None = None,
+) -> GraphExpr:
     """TVM's order: the mean comes last."""
     operands = (data,) if with_mean is None else (data, with_mean)
     said = VarianceAttrs.said_in_relay({"axis": axis, "keepdims": keepdims, "exclude": exclude})
@@ -140,7 +148,9 @@ def _about_samples() -> tuple[Sample, ...]:
     )
 
 
-def _variance_to_relax(args: Any, a: VarianceAttrs) -> Any:
+def _variance_to_relax(
+    args: Exprs, a: VarianceAttrs
+) -> tuple[Exprs, VarianceAttrs] | tuple[Exprs, VarianceAttrs, OpDef[VarianceAttrs]]:
     """In Relax the variance about a given mean is an operator of its own."""
     return (args, a) if len(args) < 2 else (args, a, VARIANCE_ABOUT)
 
@@ -200,21 +210,17 @@ def mean_stage(x: k.Tensor, axes: tuple[int, ...]) -> k.Tensor:
 
 def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims: bool) -> k.Tensor:
     """The sum over `axes` of (x - mean)²; `mean` has the rank of x."""
-    shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
-    if not keepdims:
-        shape = [d for i, d in enumerate(x.shape) if i not in axes]
     reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
+    along = {i: axis.var for i, axis in reduced.items()}
 
-    def body(*indices: Any) -> Any:
-        kept = iter(indices)
-        full = list(indices) if keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
-        where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
-        centre = [k.index(0) if i in axes else full[i] for i in range(x.ndim)]
+    def body(*indices: k.Scalar) -> k.Scalar:
+        where = full_indices(indices, x.ndim, along, keepdims)
+        centre = [k.index(0) if i in axes else at for i, at in enumerate(where)]
         difference = k.wide(x(*where)) - k.wide(mean(*centre))
         value = difference * difference
         return k.reduce_sum(value, list(reduced.values())) if axes else value
 
-    return k.compute(shape, body, "T_multiply_red", axes="ax")
+    return k.compute(folded_shape(x, axes, keepdims), body, "T_multiply_red", axes="ax")
 
 
-VARIANCES: tuple[OpDef[Any], ...] = (VARIANCE, VARIANCE_ABOUT, STD)
+VARIANCES: tuple[OpDef[VarianceAttrs], ...] = (VARIANCE, VARIANCE_ABOUT, STD)

@@ -10,12 +10,12 @@ level 5.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
@@ -24,8 +24,10 @@ from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
+from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _INT = "int32"
@@ -35,10 +37,10 @@ _INT = "int32"
 class PriorAttrs(Attrs):
     """Sizes, ratios, and where centres lie."""
 
-    sizes: Any = attr((1.0,), "heights of boxes")
-    ratios: Any = attr((1.0,), "width by height")
-    steps: Any = attr((-1.0, -1.0), "distance of centres, rows first; negative: 1 / extent")
-    offsets: Any = attr((0.5, 0.5), "place of a centre in its pixel, rows first")
+    sizes: tuple[float, ...] = attr((1.0,), "heights of boxes")
+    ratios: tuple[float, ...] = attr((1.0,), "width by height")
+    steps: tuple[float, ...] = attr((-1.0, -1.0), "distance of centres, rows first; negative: 1 / extent")
+    offsets: tuple[float, ...] = attr((0.5, 0.5), "place of a centre in its pixel, rows first")
     clip: bool = attr(False, "corners are pulled onto the image")
 
     def __post_init__(self) -> None:
@@ -70,20 +72,20 @@ def _forms(a: PriorAttrs) -> list[tuple[float, float]]:
     return [(s / 2, s / 2) for s in a.sizes] + [(a.sizes[0] * r / 2, a.sizes[0] / r / 2) for r in roots]
 
 
-def compute_prior(inputs: Any, a: PriorAttrs, out: Any) -> Any:
+def compute_prior(inputs: Sequence[k.Tensor], a: PriorAttrs, out: k.Result) -> k.Tensor:
     """Corner by corner."""
     (x,) = inputs
     real = "float32"
     height, width = (k.cast(real, k.index(d)) for d in x.shape[2:4])
     columns, forms = k.divisor(x.shape[3]), _forms(a)
 
-    def chosen(which: Any, values: list[Any]) -> Any:
+    def chosen(which: k.Scalar, values: k.Indices) -> k.Scalar:
         found = values[-1]
         for n in reversed(range(len(values) - 1)):
             found = k.select(k.tir.EQ(which, k.index(n)), values[n], found)
         return found
 
-    def body(_: Any, n: Any, corner: Any) -> Any:
+    def body(_: k.Scalar, n: k.Scalar, corner: k.Scalar) -> k.Scalar:
         pixel, form = n // len(forms), n % len(forms)
         steps = [
             k.const(s, real) if s > 0 else k.const(1.0, real) / e for s, e in zip(a.steps, (height, width))
@@ -101,7 +103,7 @@ def compute_prior(inputs: Any, a: PriorAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "multibox_prior")
 
 
-def reference_prior(inputs: Any, a: PriorAttrs) -> Any:
+def reference_prior(inputs: Sequence[AnyArray], a: PriorAttrs) -> AnyArray:
     """Box by box."""
     height, width = inputs[0].shape[2:]
     steps = [s if s > 0 else 1 / max(e, 1) for s, e in zip(a.steps, (height, width))]
@@ -120,7 +122,7 @@ class TransformAttrs(Attrs):
 
     clip: bool = attr(True, "corners are pulled onto the image")
     threshold: float = attr(0.01, "least score of a box")
-    variances: Any = attr((0.1, 0.1, 0.2, 0.2), "scales of the offsets of x, y, width and height")
+    variances: tuple[float, ...] = attr((0.1, 0.1, 0.2, 0.2), "scales of the offsets of x, y, width and height")
     keep_background: bool = attr(False, "boxes of the background count, too")
 
     def __post_init__(self) -> None:
@@ -161,28 +163,28 @@ def _best(x: k.Tensor, a: TransformAttrs) -> k.Tensor:
     """The best class of every anchor (the first of equals, NaN last), from 1 on unless the background counts."""
     first = _first_class(a)
 
-    def score(b: Any, c: Any, n: Any) -> Any:
+    def score(b: k.Scalar, c: k.Scalar, n: k.Scalar) -> k.Scalar:
         found = x(b, c + first, n)
         return k.select(k.tir.NE(found, found), k.lowest(x.dtype), found)
 
     other = k.reduce_axis(k.index(x.shape[1]) - first, "c")
     rival = k.reduce_axis(k.index(x.shape[1]) - first, "d")
 
-    def beaten(b: Any, c: Any, n: Any) -> Any:
+    def beaten(b: k.Scalar, c: k.Scalar, n: k.Scalar) -> k.Scalar:
         mine, its = score(b, c, n), score(b, rival.var, n)
         better = k.tir.Or(its > mine, k.tir.And(k.tir.EQ(its, mine), rival.var < c))
         return k.reduce_max(k.select(better, k.const(1, _INT), k.const(0, _INT)), [rival])
 
     lost = k.compute((x.shape[0], k.index(x.shape[1]) - first, x.shape[2]), beaten, "beaten")
 
-    def winner(b: Any, n: Any) -> Any:
+    def winner(b: k.Scalar, n: k.Scalar) -> k.Scalar:
         won = k.tir.EQ(lost(b, other.var, n), k.const(0, _INT))
         return k.reduce_max(k.select(won, k.cast(_INT, other.var + first), k.const(0, _INT)), [other])
 
     return k.compute((x.shape[0], x.shape[2]), winner, "best_class")
 
 
-def _corners(offsets: Any, anchors: Any, b: Any, n: Any, a: TransformAttrs) -> list[Any]:
+def _corners(offsets: Buffer, anchors: Buffer, b: k.Scalar, n: k.Scalar, a: TransformAttrs) -> list[k.Scalar]:
     """Anchor `n` moved and stretched by its offsets in image `b`: left, top, right, bottom."""
     dtype = offsets.dtype
     low_x, low_y, high_x, high_y = (load(anchors, k.index(0), n, k.index(c)) for c in range(4))
@@ -197,33 +199,33 @@ def _corners(offsets: Any, anchors: Any, b: Any, n: Any, a: TransformAttrs) -> l
     return [k.maximum(k.minimum(v, k.const(1, dtype)), k.const(0, dtype)) for v in made] if a.clip else made
 
 
-def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
+def compute_transform(inputs: Sequence[k.Tensor], a: TransformAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """The best classes, then the rows that count, one after the other."""
     x, offsets, anchors = inputs
     best = _best(x, a)
     dtype = x.dtype
 
-    def number(value: float) -> Any:
+    def number(value: float) -> k.Scalar:
         return k.const(value, dtype)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         scores, off, box, kinds = ins
         rows, count = outs
 
-        def keep(b: Any, n: Any, kind: Any) -> Stmt:
+        def keep(b: k.Scalar, n: k.Scalar, kind: k.Scalar) -> Stmt:
             score = load(scores, b, k.cast("int64", kind), n)
             wanted = [score >= number(a.threshold)]
             if not a.keep_background:
                 wanted.append(kind > k.const(0, _INT))
             values = [k.cast(dtype, kind - k.const(1, _INT)), score, *_corners(off, box, b, n, a)]
 
-            def put(at: Any) -> Stmt:
+            def put(at: k.Scalar) -> Stmt:
                 cells = [store(rows, (b, at, k.index(c)), v) for c, v in enumerate(values)]
                 return both(*cells, store(count, (b,), k.cast(_INT, at) + k.const(1, _INT)))
 
             return when(k.all_of(wanted), let("at", k.cast("int64", load(count, b)), put))
 
-        def batch(b: Any) -> Stmt:
+        def batch(b: k.Scalar) -> Stmt:
             blank = loops((x.shape[2], 6), lambda *i: store(rows, (b, *i), number(-1)))
             every = loop(x.shape[2], lambda n: let("kind", load(kinds, b, n), lambda kind: keep(b, n, kind)), "n")
             return both(store(count, (b,), k.const(0, _INT)), blank, every)
@@ -234,7 +236,7 @@ def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
     return externs(shapes, [x, offsets, anchors, best], body, "multibox", [dtype, _INT])
 
 
-def reference_transform(inputs: Any, a: TransformAttrs) -> Any:
+def reference_transform(inputs: Sequence[AnyArray], a: TransformAttrs) -> tuple[AnyArray, ...]:
     """Anchor by anchor."""
     x, offsets, anchors = inputs
     first = _first_class(a)
@@ -299,4 +301,4 @@ MULTIBOX_TRANSFORM_LOC = OpDef(
     summary="Decode boxes from anchors, predicted offsets and class scores.",
 )
 
-ANCHORS: tuple[OpDef[Any], ...] = (MULTIBOX_PRIOR, MULTIBOX_TRANSFORM_LOC)
+ANCHORS: tuple[Definition, ...] = (MULTIBOX_PRIOR, MULTIBOX_TRANSFORM_LOC)

@@ -6,13 +6,13 @@ The best candidate has the highest key; of equal ones it is the one that stands 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.index.heap import Element, Heap
 from baton._src.ops.loop_nests import both, let, load, store
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 
 COUNTERS = 2
@@ -25,17 +25,17 @@ _SIZE, _NODE = _ZERO, _ONE
 class BestInTurn:
     """The statements: `add` every candidate, `arrange` them once, then `take` while there `is_any`."""
 
-    places: Any
+    places: Buffer
     """int64, room for every candidate: the heap, whose root is the best."""
-    counters: Any
-    key: Callable[[Any], Any]
+    counters: Buffer
+    key: Callable[[k.Scalar], k.Scalar]
     """The key at a position."""
 
     def clear(self) -> Stmt:
         """No candidates."""
         return store(self.counters, [_SIZE], _ZERO)
 
-    def add(self, position: Any) -> Stmt:
+    def add(self, position: k.Scalar) -> Stmt:
         """One more candidate, before `arrange`."""
         more = store(self.counters, [_SIZE], self._size + _ONE)
         return both(store(self.places, [self._size], position), more)
@@ -44,14 +44,14 @@ class BestInTurn:
         """Make the positions a heap, from its last inner node up to the root."""
         return let("size", self._size, self._heap.arrange)
 
-    def is_any(self) -> Any:
+    def is_any(self) -> k.Scalar:
         """Whether candidates are left."""
         return self._size > _ZERO
 
-    def take(self, use: Callable[[Any], Stmt]) -> Stmt:
+    def take(self, use: Callable[[k.Scalar], Stmt]) -> Stmt:
         """`use` the position of the best candidate, which leaves."""
 
-        def without(best: Any) -> Stmt:
+        def without(best: k.Scalar) -> Stmt:
             fewer = store(self.counters, [_SIZE], self._size - _ONE)
             last = store(self.places, [_ZERO], load(self.places, self._size))
             return both(fewer, last, self._sink(_ZERO), use(best))
@@ -59,7 +59,7 @@ class BestInTurn:
         return let("best", load(self.places, _ZERO), without)
 
     @property
-    def _size(self) -> Any:
+    def _size(self) -> k.Scalar:
         return load(self.counters, _SIZE)
 
     @property
@@ -71,10 +71,10 @@ class BestInTurn:
             (self.counters, _NODE),
         )
 
-    def _sink(self, start: Any) -> Stmt:
+    def _sink(self, start: k.Scalar) -> Stmt:
         """Let the position at a node sink to where it belongs."""
         return self._heap.sink(start, self._size)
 
-    def _is_better(self, one: Element, other: Element) -> Any:
+    def _is_better(self, one: Element, other: Element) -> k.Scalar:
         mine, its = self.key(*one), self.key(*other)
         return tir.Or(mine > its, tir.And(tir.EQ(mine, its), one[0] < other[0]))

@@ -11,12 +11,13 @@ relay-language §6 level 5.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -27,8 +28,10 @@ from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
 from baton._src.ops.vision.box_overlap import KeptBoxes, overlap_of_arrays, with_box
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt, While
 from baton._src.values.dtype import INT64
+from baton._src.values.tensor import AnyArray
 
 _ZERO, _ONE = k.index(0), k.index(1)
 
@@ -67,55 +70,55 @@ def infer(call: OpCall[AllClassAttrs]) -> Info:
 class _Walk:
     """The kernel that takes the boxes of each class in turn, best first: its inputs, its outputs, its scratch."""
 
-    corners: Any
-    score: Any
-    most: Any
-    bound: Any
-    low: Any
-    rows: Any
-    values: Any
-    totals: Any
-    candidates: Any
-    counters: Any
-    columns: Any
-    numbers: Any
+    corners: Buffer
+    score: Buffer
+    most: Buffer
+    bound: Buffer
+    low: Buffer
+    rows: Buffer
+    values: Buffer
+    totals: Buffer
+    candidates: Buffer
+    counters: Buffer
+    columns: Buffer
+    numbers: Buffer
 
     @property
     def kept(self) -> KeptBoxes:
         """The boxes of the class at hand that stay."""
         return KeptBoxes(self.columns, self.numbers)
 
-    def image(self, b: Any) -> Stmt:
+    def image(self, b: k.Scalar) -> Stmt:
         every = loop(self.score.shape[1], lambda c: self.one_class(b, c), "c")
         return both(store(self.totals, [b], _ZERO), every)
 
-    def one_class(self, b: Any, c: Any) -> Stmt:
+    def one_class(self, b: k.Scalar, c: k.Scalar) -> Stmt:
         """Boxes that score enough are candidates; the best of them are looked at until there is no room."""
         heap = BestInTurn(self.candidates, self.counters, lambda box: load(self.score, b, c, box))
         count, given = k.index(self.score.shape[2]), k.cast("int64", load(self.most))
         room = k.select(given < _ZERO, count, given)
 
-        def offer(box: Any) -> Stmt:
+        def offer(box: k.Scalar) -> Stmt:
             return when(load(self.score, b, c, box) > k.cast(self.score.dtype, load(self.low)), heap.add(box))
 
-        def walk(most: Any) -> Stmt:
+        def walk(most: k.Scalar) -> Stmt:
             wanted = k.tir.And(heap.is_any(), self.kept.count < most)
             return While(wanted, heap.take(lambda box: self.candidate(b, c, box)))
 
         begin = [heap.clear(), loop(count, offer, "j"), heap.arrange(), self.kept.clear()]
         return both(*begin, let("room", room, walk))
 
-    def candidate(self, b: Any, c: Any, box: Any) -> Stmt:
+    def candidate(self, b: k.Scalar, c: k.Scalar, box: k.Scalar) -> Stmt:
         """A box stays if none that stays overlaps it."""
 
-        def with_sides(*sides: Any) -> Stmt:
+        def with_sides(*sides: k.Scalar) -> Stmt:
             stays = both(self.kept.keep(*sides), self.put(b, c, box))
             bound = k.cast(self.corners.dtype, load(self.bound))
             return let("bound", bound, lambda most: self.kept.unless_near(sides, lambda share: share > most, stays))
 
         return with_box(self.corners, b, box, 0, with_sides)
 
-    def put(self, b: Any, c: Any, box: Any) -> Stmt:
+    def put(self, b: k.Scalar, c: k.Scalar, box: k.Scalar) -> Stmt:
         place = load(self.totals, b)
         return both(
             store(self.rows, [b, place, _ZERO], c),
@@ -125,7 +128,7 @@ class _Walk:
         )
 
 
-def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
+def _chosen(inputs: Sequence[k.Tensor]) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     """For each image, class after class: (class, box) rows, their scores, and how many there are.
 
     Rows and scores beyond that number are not written.
@@ -137,35 +140,35 @@ def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     shapes = [(images, room, k.index(2)), (images, room), (images,), (count,), (k.index(COUNTERS),), *kept]
     dtypes = ["int64", scores.dtype, "int64", "int64", "int64", *kept_dtypes]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return loops((images,), _Walk(*ins, *outs).image, "b")
 
     made = externs(shapes, [boxes, scores, limit, iou, least], body, "all_class_suppression", dtypes)
     return made[0], made[1], made[2]
 
 
-def compute(inputs: Any, a: AllClassAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: AllClassAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """What stays, image by image; then one list of it, or each image's sorted."""
     rows, scores, totals = _chosen(inputs)
     return _listed(rows, totals) if a.output_format == "onnx" else _sorted(rows, scores, totals)
 
 
-def _listed(rows: k.Tensor, totals: k.Tensor) -> Any:
+def _listed(rows: k.Tensor, totals: k.Tensor) -> tuple[k.Tensor, ...]:
     """The rows of all images behind each other, zeros behind them; and their number."""
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         pairs, counts = ins
         found, total = outs
 
-        def put(place: Any, cells: list[Any]) -> Stmt:
+        def put(place: k.Scalar, cells: k.Indices) -> Stmt:
             return both(*(store(found, [place, k.index(n)], v) for n, v in enumerate(cells)))
 
-        def row(b: Any, m: Any) -> Stmt:
+        def row(b: k.Scalar, m: k.Scalar) -> Stmt:
             cells = [b, load(pairs, b, m, _ZERO), load(pairs, b, m, _ONE)]
             next_one = store(total, [_ZERO], load(total, _ZERO) + _ONE)
             return both(let("place", load(total, _ZERO), lambda place: put(place, cells)), next_one)
 
-        def rest(used: Any) -> Stmt:
+        def rest(used: k.Scalar) -> Stmt:
             return loop(found.shape[0] - used, lambda m: put(used + m, [_ZERO] * 3), "z")
 
         every = loops(rows.shape[:1], lambda b: loop(load(counts, b), lambda m: row(b, m), "m"), "b")
@@ -175,28 +178,28 @@ def _listed(rows: k.Tensor, totals: k.Tensor) -> Any:
     return externs(shapes, [rows, totals], body, "listed", ["int64", "int64"])
 
 
-def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
+def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> tuple[k.Tensor, ...]:
     """The rows of each image by falling score, and the scores, zeros behind them; and their number."""
     room = k.index(scores.shape[1])
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         pairs, values, counts = ins
         found, ranked, number, places, counters = outs
 
-        def image(b: Any) -> Stmt:
+        def image(b: k.Scalar) -> Stmt:
             heap = BestInTurn(places, counters, lambda m: load(values, b, m))
 
-            def put(m: Any, cells: list[Any], value: Any) -> Stmt:
+            def put(m: k.Scalar, cells: k.Indices, value: k.Scalar) -> Stmt:
                 rows = (store(found, [b, m, k.index(n)], v) for n, v in enumerate(cells))
                 return both(*rows, store(ranked, [b, m], value))
 
-            def row(m: Any) -> Stmt:
-                def best(at: Any) -> Stmt:
+            def row(m: k.Scalar) -> Stmt:
+                def best(at: k.Scalar) -> Stmt:
                     return put(m, [load(pairs, b, at, k.index(n)) for n in (0, 1)], load(values, b, at))
 
                 return heap.take(best)
 
-            def every(used: Any) -> Stmt:
+            def every(used: k.Scalar) -> Stmt:
                 blank = [_ZERO, _ZERO], k.const(0, values.dtype)
                 rest = loop(room - used, lambda m: put(used + m, *blank), "z")
                 return both(loop(used, heap.add, "a"), heap.arrange(), loop(used, row, "m"), rest)
@@ -211,7 +214,7 @@ def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
     return externs(shapes, [rows, scores, totals], body, "sorted", dtypes)[:3]
 
 
-def reference(inputs: Any, a: AllClassAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: AllClassAttrs) -> tuple[AnyArray, ...]:
     """Box by box."""
     boxes, scores, most, bound, least = inputs
     images, classes, count = scores.shape
@@ -239,14 +242,14 @@ def reference(inputs: Any, a: AllClassAttrs) -> Any:
 
 
 def relay_all_class(
-    make: Any,
-    boxes: Any,
-    scores: Any,
-    max_output_boxes_per_class: Any = -1,
-    iou_threshold: Any = -1.0,
-    score_threshold: Any = -1.0,
+    make: OwnMaker,
+    boxes: Argument,
+    scores: Argument,
+    max_output_boxes_per_class: Argument = -1,
+    iou_threshold: Argument = -1.0,
+    score_threshold: Argument = -1.0,
     output_format: str = "onnx",
-) -> Any:
+) -> GraphExpr:
     """Numbers are operands."""
     numbers = ((max_output_boxes_per_class, "int64"), (iou_threshold, "float32"), (score_threshold, "float32"))
     operands = (make.const(v, dtype) if isinstance(v, (int, float)) else v for v, dtype in numbers)

@@ -13,7 +13,7 @@ Source: Ren et al., Faster R-CNN; facts relay-language §6 level 5.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.tensor import AnyArray
 
 _REAL = "float32"
 _ZERO, _ONE = k.index(0), k.index(1)
@@ -39,8 +41,8 @@ _ZERO, _ONE = k.index(0), k.index(1)
 class ProposalAttrs(Attrs):
     """Anchors, limits."""
 
-    scales: Any = attr((4.0, 8.0, 16.0, 32.0), "scales of the anchors")
-    ratios: Any = attr((0.5, 1.0, 2.0), "height over width of the anchors")
+    scales: tuple[float, ...] = attr((4.0, 8.0, 16.0, 32.0), "scales of the anchors")
+    ratios: tuple[float, ...] = attr((0.5, 1.0, 2.0), "height over width of the anchors")
     feature_stride: int = attr(16, "pixels of the image a cell")
     threshold: float = attr(0.7, "overlap above which the worse of two boxes falls out")
     rpn_pre_nms_top_n: int = attr(6000, "how many of the best are looked at; 0 or less: all")
@@ -92,11 +94,11 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
     return TensorInfo((extents.multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)
 
 
-def _real(value: Any) -> Any:
+def _real(value: k.Scalar) -> k.Scalar:
     return k.cast(_REAL, value)
 
 
-def _number(value: float) -> Any:
+def _number(value: float) -> k.Scalar:
     return k.const(value, _REAL)
 
 
@@ -110,16 +112,16 @@ class _Candidates:
     attrs: ProposalAttrs
 
     @property
-    def per_cell(self) -> Any:
+    def per_cell(self) -> k.Scalar:
         """How many anchors stand around a cell."""
         return k.index(len(self.attrs.anchors))
 
-    def cell(self, p: Any) -> tuple[Any, Any]:
+    def cell(self, p: k.Scalar) -> tuple[k.Scalar, k.Scalar]:
         """Row and column of the cell of a box."""
         columns = k.divisor(self.scores.shape[3])
         return p // self.per_cell // columns, p // self.per_cell % columns
 
-    def anchor(self, which: Any, side: int) -> Any:
+    def anchor(self, which: k.Scalar, side: int) -> k.Scalar:
         """A corner of an anchor of the first cell; which anchor is known only when running."""
         first, *others = self.attrs.anchors
         value = _number(first[side])
@@ -127,7 +129,7 @@ class _Candidates:
             value = k.select(k.tir.EQ(which, k.index(n)), _number(corners[side]), value)
         return value
 
-    def moved(self, b: Any, p: Any, side: int) -> Any:
+    def moved(self, b: k.Scalar, p: k.Scalar, side: int) -> k.Scalar:
         """The anchor's corner moved and stretched by its offsets, and clipped to the image."""
         axis, which = side % 2, p % self.per_cell
         i, j = self.cell(p)
@@ -144,20 +146,20 @@ class _Candidates:
         last = _real(self.sizes(b, k.index(0 if axis else 1))) - _number(1)
         return k.maximum(k.minimum(value, last), _number(0))
 
-    def corner(self, b: Any, p: Any, side: Any) -> Any:
+    def corner(self, b: k.Scalar, p: k.Scalar, side: k.Scalar) -> k.Scalar:
         """`moved`, for a side that is known only when running."""
         value = self.moved(b, p, 0)
         for n in (1, 2, 3):
             value = k.select(k.tir.EQ(side, k.index(n)), self.moved(b, p, n), value)
         return value
 
-    def is_small(self, clipped: k.Tensor, b: Any, p: Any) -> Any:
+    def is_small(self, clipped: k.Tensor, b: k.Scalar, p: k.Scalar) -> k.Scalar:
         """Whether a side is under the least one."""
         least = _real(self.sizes(b, k.index(2))) * _number(self.attrs.rpn_min_size)
         sides = (clipped(b, p, k.index(n + 2)) - clipped(b, p, k.index(n)) + _number(1) for n in (0, 1))
         return k.tir.Or(*(side < least for side in sides))
 
-    def score(self, clipped: k.Tensor, b: Any, p: Any) -> Any:
+    def score(self, clipped: k.Tensor, b: k.Scalar, p: k.Scalar) -> k.Scalar:
         """-1 for what is too small or beyond the image."""
         i, j = self.cell(p)
         stride = _number(self.attrs.feature_stride)
@@ -168,7 +170,7 @@ class _Candidates:
         given = _real(self.scores(b, self.per_cell + p % self.per_cell, i, j))
         return k.select(k.tir.Or(beyond, self.is_small(clipped, b, p)), _number(-1), given)
 
-    def widened(self, clipped: k.Tensor, b: Any, p: Any, side: Any) -> Any:
+    def widened(self, clipped: k.Tensor, b: k.Scalar, p: k.Scalar, side: k.Scalar) -> k.Scalar:
         """What is too small is widened, as TVM's kernel does: it may still be a row where nothing better is there."""
         half = _real(self.sizes(b, k.index(2))) * _number(0.5 * self.attrs.rpn_min_size)
         step = k.select(side < k.index(2), _number(0) - half, half)
@@ -186,7 +188,7 @@ def _boxes(scores: k.Tensor, offsets: k.Tensor, sizes: k.Tensor, a: ProposalAttr
     return values, corners
 
 
-def _overlap(boxes: Any, b: Any, p: Any, q: Any) -> Any:
+def _overlap(boxes: Buffer, b: k.Scalar, p: k.Scalar, q: k.Scalar) -> k.Scalar:
     """Intersection over union."""
     one, none = k.const(1, _REAL), k.const(0, _REAL)
     areas, common = [one, one], one
@@ -199,7 +201,7 @@ def _overlap(boxes: Any, b: Any, p: Any, q: Any) -> Any:
     return k.select(union > none, common / union, none)
 
 
-def compute(inputs: Any, a: ProposalAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: ProposalAttrs, out: k.Result) -> k.Tensor:
     """Boxes; a sort; one walk down the sorted ones; rows again from the first where they do not suffice."""
     scores, boxes = _boxes(inputs[0], inputs[1], inputs[2], a)
     ranked = order(scores, 1, True)
@@ -207,16 +209,16 @@ def compute(inputs: Any, a: ProposalAttrs, out: Any) -> Any:
     wanted = k.index(a.rpn_post_nms_top_n)
     seen = k.minimum(total, k.index(a.rpn_pre_nms_top_n)) if a.rpn_pre_nms_top_n > 0 else total
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         corners, at = ins
         found, kept, counters = outs
         stays, overlapped = _ZERO, _ONE
 
-        def number(which: Any) -> Any:
+        def number(which: k.Scalar) -> k.Scalar:
             return load(counters, which)
 
-        def candidate(b: Any, box: Any) -> Stmt:
-            def against(q: Any) -> Stmt:
+        def candidate(b: k.Scalar, box: k.Scalar) -> Stmt:
+            def against(q: k.Scalar) -> Stmt:
                 near = _overlap(corners, b, load(kept, q), box) > k.const(a.threshold, _REAL)
                 return when(near, store(counters, [overlapped], _ONE))
 
@@ -224,16 +226,16 @@ def compute(inputs: Any, a: ProposalAttrs, out: Any) -> Any:
             tests = loop(number(stays), against, "q")
             return both(store(counters, [overlapped], _ZERO), tests, when(k.tir.EQ(number(overlapped), _ZERO), keep))
 
-        def row(b: Any, r: Any) -> Stmt:
-            def put(box: Any) -> Stmt:
+        def row(b: k.Scalar, r: k.Scalar) -> Stmt:
+            def put(box: k.Scalar) -> Stmt:
                 cells = [k.cast(_REAL, b), *(load(corners, b, box, k.index(n)) for n in range(4))]
                 spot = b * wanted + r
                 return both(*(store(found, [spot, k.index(n)], v) for n, v in enumerate(cells)))
 
             return let("box", load(kept, r % number(stays)), put)
 
-        def image(b: Any) -> Stmt:
-            def step(r: Any) -> Stmt:
+        def image(b: k.Scalar) -> Stmt:
+            def step(r: k.Scalar) -> Stmt:
                 return let("box", load(at, b, r), lambda box: when(number(stays) < wanted, candidate(b, box)))
 
             return both(store(counters, [stays], _ZERO), loop(seen, step, "r"), loop(wanted, lambda r: row(b, r), "m"))
@@ -245,7 +247,7 @@ def compute(inputs: Any, a: ProposalAttrs, out: Any) -> Any:
     return made if out.dtype == made.dtype else k.compute(out.shape, lambda *i: k.cast(out.dtype, made(*i)), "rounded")
 
 
-def reference(inputs: Any, a: ProposalAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: ProposalAttrs) -> AnyArray:
     """Image by image."""
     scores, offsets, sizes = (v.astype(np.float32) for v in inputs)
     images, _, rows, columns = scores.shape
@@ -273,17 +275,18 @@ def reference(inputs: Any, a: ProposalAttrs) -> Any:
     return found.reshape(-1, 5).astype(inputs[0].dtype)
 
 
-def _moved(base: Any, moves: Any) -> Any:
+def _moved(base: AnyArray, moves: AnyArray) -> AnyArray:
     extents = base[:, 2:] - base[:, :2] + 1
     middles = moves[:, :2] * extents + base[:, :2] + 0.5 * (extents - 1)
     halves = 0.5 * (np.exp(moves[:, 2:]) * extents - 1)
     return np.concatenate([middles - halves, middles + halves], axis=1).astype(np.float32)
 
 
-def _ratio(one: Any, other: Any) -> Any:
+def _ratio(one: AnyArray, other: AnyArray) -> float:
     shared = np.maximum(np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2]) + 1, 0).prod()
     union = sum(np.prod(v[2:] - v[:2] + 1) for v in (one, other)) - shared
-    return shared / union if union > 0 else 0.0
+    found: float = shared / union if union > 0 else 0.0
+    return found
 
 
 def _samples() -> tuple[Sample, ...]:

@@ -6,8 +6,9 @@ data, rois (m, 5): index of the image, x1, y1, x2, y2 in pixels of the input -> 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
+from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -16,18 +17,27 @@ from baton._src.ops.image.crop_and_resize import crops_shape
 from baton._src.ops.loop_nests import load
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr
+from baton._src.tir.buffer import Buffer
 
 REAL = "float32"
 """What coordinates are computed in."""
 LAYOUTS = ("NCHW", "NHWC")
 
 
-def as_pooled_size(size: Any) -> tuple[int, ...]:
+class RoiAttrs(Attrs):
+    """What the attributes of poolings over boxes have."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+    layout: str
+
+
+def as_pooled_size(size: int | Sequence[int]) -> tuple[int, ...]:
     """Rows and columns of bins; one number is both."""
     return (int(size),) * 2 if isinstance(size, int) else tuple(int(d) for d in size)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[RoiAttrs]) -> Info:
     """One image of bins for each box."""
     x, rois, a = call.tensor(0), call.tensor(1), call.attrs
     if a.layout not in LAYOUTS or getattr(a, "mode", "avg") not in ("avg", "max"):
@@ -42,10 +52,10 @@ def infer(call: OpCall[Any]) -> Info:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     if DimMath(call.prover).equal(rois.shape[1], 5) is False:
         call.fail(f"rois must be rows of five (image, x1, y1, x2, y2), got {show_shape(rois.shape)}")
-    return TensorInfo(crops_shape(call, x.shape, rois.shape[0], a.pooled_size), x.dtype, vdevice=x.vdevice)
+    return TensorInfo(crops_shape(call, a.layout, x.shape, rois.shape[0], a.pooled_size), x.dtype, vdevice=x.vdevice)
 
 
-def corner(rois: Any, m: Any, column: int) -> Any:
+def corner(rois: Buffer, m: k.Scalar, column: int) -> k.Scalar:
     """A coordinate of box `m`."""
     return k.cast(REAL, load(rois, m, k.index(column)))
 

@@ -7,7 +7,7 @@ Source: Redmon and Farhadi, YOLO9000; facts relay-language §6 level 5.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
@@ -16,6 +16,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -42,7 +43,7 @@ def infer(call: OpCall[ReorgAttrs]) -> Info:
     return TensorInfo((batch, math.multiply(channels, s * s), *small), x.dtype, vdevice=x.vdevice)
 
 
-def compute(inputs: Any, a: ReorgAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: ReorgAttrs, out: k.Result) -> k.Tensor:
     """Where an element of the result lies in the image's memory, and from there its indices."""
     (x,) = inputs
     s = k.index(a.stride)
@@ -50,7 +51,7 @@ def compute(inputs: Any, a: ReorgAttrs, out: Any) -> Any:
     outer, size = k.divisor(channels // (s * s)), k.divisor(height * width)
     rows, columns = (k.index(d) for d in out.shape[2:])
 
-    def body(b: Any, c: Any, i: Any, j: Any) -> Any:
+    def body(b: k.Scalar, c: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         flat = (c * rows + i) * columns + j
         plane, row, column = flat // size, flat // k.divisor(width) % k.divisor(height), flat % k.divisor(width)
         block, inner = plane // outer, plane % outer
@@ -61,7 +62,7 @@ def compute(inputs: Any, a: ReorgAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "yolo_reorg")
 
 
-def reference(inputs: Any, a: ReorgAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: ReorgAttrs) -> AnyArray:
     """Reshape, exchange axes, reshape."""
     (x,) = inputs
     (batch, channels, height, width), s = x.shape, a.stride

@@ -8,14 +8,15 @@ less a bin of an extent of e pixels has ceil(e) samples along that axis. Source:
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
@@ -24,18 +25,20 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, let, lets, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vector_loops import over_rows
-from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer
+from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, RoiAttrs, as_pooled_size, corner, infer
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import For, ForKind, Stmt
 from baton._src.values.dtype import INT64
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
-class RoiAlignAttrs(Attrs):
+class RoiAlignAttrs(RoiAttrs):
     """Bins, scale and samples."""
 
-    pooled_size: Any = attr(doc="rows and columns of bins")
+    pooled_size: tuple[int, ...] = attr(doc="rows and columns of bins")
     spatial_scale: float = attr(doc="pixels of the data per pixel of the boxes")
     sample_ratio: int = attr(-1, "samples along each axis of a bin; 0 or less: as many as it has pixels")
     layout: str = attr("NCHW", "NCHW or NHWC")
@@ -46,24 +49,24 @@ class RoiAlignAttrs(Attrs):
         set_attr(self, "pooled_size", as_pooled_size(self.pooled_size))
 
 
-def compute(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: RoiAlignAttrs, out: k.Result) -> k.Tensor:
     """Bin after bin: where a sample lies is computed once, then it is added to the totals of all channels."""
     x, rois = inputs
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         channels = k.index(x.shape[1 if a.layout == "NCHW" else 3])
         known = channels.value if isinstance(channels, k.tir.IntImm) else 1
 
-        def box(places: tuple[Any, ...]) -> Stmt:
+        def box(places: tuple[k.Scalar, ...]) -> Stmt:
             (m,) = places
 
-            def pooled(totals: Any) -> Stmt:
+            def pooled(totals: Buffer) -> Stmt:
                 bins = _Bins(a, ins[0], outs[0], totals, k.index(load(ins[1], m, k.index(0))), m)
                 return _with_grid(ins[1], m, a, bins.all_of)
 
             return local("totals", [channels], REAL, pooled)
 
-        return over_rows(out.shape[:1], prod(a.pooled_size) * max(1, a.sample_ratio) ** 2 * max(1, known), box)
+        return over_rows(k.dims(out.shape[:1]), prod(a.pooled_size) * max(1, a.sample_ratio) ** 2 * max(1, known), box)
 
     return extern(k.dims(out.shape), [x, rois], body, "roi_align", out.dtype)
 
@@ -72,18 +75,18 @@ def compute(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
 class _Grid:
     """Where a box begins, the extents of a bin, and how many samples a bin has; rows first."""
 
-    low: tuple[Any, Any]
-    sizes: tuple[Any, Any]
-    counts: tuple[Any, Any]
+    low: tuple[k.Scalar, k.Scalar]
+    sizes: tuple[k.Scalar, k.Scalar]
+    counts: tuple[k.Scalar, k.Scalar]
 
 
 @dataclass(frozen=True)
 class _Place:
     """Where a sample lies along one axis: between two pixels, with their weights, if it is inside the image."""
 
-    pixels: tuple[Any, Any]
-    weights: tuple[Any, Any]
-    inside: Any
+    pixels: tuple[k.Scalar, k.Scalar]
+    weights: tuple[k.Scalar, k.Scalar]
+    inside: k.Scalar
 
 
 @dataclass(frozen=True)
@@ -91,16 +94,16 @@ class _Bins:
     """The bins of box `m`, which is one of image `image`; `totals` has room for a number a channel."""
 
     a: RoiAlignAttrs
-    data: Any
-    result: Any
-    totals: Any
-    image: Any
-    m: Any
+    data: Buffer
+    result: Buffer
+    totals: Buffer
+    image: k.Scalar
+    m: k.Scalar
 
     def all_of(self, grid: _Grid) -> Stmt:
         return loops(self.a.pooled_size, lambda i, j: self.one(grid, i, j), "bin")
 
-    def one(self, grid: _Grid, i: Any, j: Any) -> Stmt:
+    def one(self, grid: _Grid, i: k.Scalar, j: k.Scalar) -> Stmt:
         """The bin in row i, column j."""
         rows, columns = grid.counts
         is_empty = k.tir.EQ(rows * columns, k.index(0))
@@ -110,7 +113,7 @@ class _Bins:
         def of_row(top: _Place) -> Stmt:
             return loop(columns, lambda n: self.placed(grid, 1, j, n, lambda left: self.sample(top, left)), "ix")
 
-        def result(c: Any) -> Stmt:
+        def result(c: k.Scalar) -> Stmt:
             total = load(self.totals, c)
             found = k.select(is_empty, k.const(0.0, REAL), total) if self._is_max else total / count
             at = (self.m, c, i, j) if self._channels_first else (self.m, i, j, c)
@@ -119,23 +122,23 @@ class _Bins:
         samples = loop(rows, lambda n: self.placed(grid, 0, i, n, of_row), "iy")
         return both(self._for_channels(lambda c: store(self.totals, [c], start)), samples, self._for_channels(result))
 
-    def placed(self, grid: _Grid, axis: int, bin_: Any, sample: Any, then: Callable[[_Place], Stmt]) -> Stmt:
+    def placed(self, grid: _Grid, axis: int, bin_: k.Scalar, sample: k.Scalar, then: Callable[[_Place], Stmt]) -> Stmt:
         """`then` of where a sample of a bin lies along an axis."""
         extent = k.index(self.data.shape[axis + (2 if self._channels_first else 1)])
         size, one = grid.sizes[axis], k.const(1.0, REAL)
         part = (k.cast(REAL, sample) + k.const(0.5, REAL)) * size / k.cast(REAL, grid.counts[axis])
         place = grid.low[axis] + k.cast(REAL, bin_) * size + part
 
-        def pulled(at: Any) -> Any:
+        def pulled(at: k.Scalar) -> k.Scalar:
             return k.minimum(k.maximum(at, k.const(0.0, REAL)), k.cast(REAL, extent - k.index(1)))
 
-        def between(at: Any, near: Any, low: Any, first: Any) -> Stmt:
+        def between(at: k.Scalar, near: k.Scalar, low: k.Scalar, first: k.Scalar) -> Stmt:
             inside = k.tir.And(at >= k.const(-1.0, REAL), at <= k.cast(REAL, extent))
             second = k.minimum(first + 1, extent - k.index(1))
             return then(_Place((first, second), (one - (near - low), near - low), inside))
 
-        def pixels(at: Any, near: Any) -> Stmt:
-            def from_first(low: Any) -> Stmt:
+        def pixels(at: k.Scalar, near: k.Scalar) -> Stmt:
+            def from_first(low: k.Scalar) -> Stmt:
                 return let("first", k.cast("int64", low), lambda first: between(at, near, low, first))
 
             return let("low", k.floor(near), from_first)
@@ -146,15 +149,15 @@ class _Bins:
         """Add a sample to the totals; outside the image it is 0."""
         products = [by_row * by_column for by_row, by_column in product(top.weights, left.weights)]
 
-        def weighed(c: Any, weights: Sequence[Any]) -> Any:
-            terms: list[Any] = []
+        def weighed(c: k.Scalar, weights: k.Indices) -> k.Scalar:
+            terms = []
             for weight, (row, column) in zip(weights, product(top.pixels, left.pixels)):
                 at = (self.image, c, row, column) if self._channels_first else (self.image, row, column, c)
                 terms.append(k.cast(REAL, load(self.data, *at)) * weight)
-            return sum(terms[1:], terms[0])
+            return functools.reduce(operator.add, terms)
 
-        def fold(value: Callable[[Any], Any]) -> Stmt:
-            def folded(c: Any) -> Any:
+        def fold(value: Callable[[k.Scalar], k.Scalar]) -> Stmt:
+            def folded(c: k.Scalar) -> k.Scalar:
                 total = load(self.totals, c)
                 return k.maximum(total, value(c)) if self._is_max else total + value(c)
 
@@ -173,27 +176,27 @@ class _Bins:
     def _channels_first(self) -> bool:
         return self.a.layout == "NCHW"
 
-    def _for_channels(self, body: Callable[[Any], Stmt]) -> Stmt:
+    def _for_channels(self, body: Callable[[k.Scalar], Stmt]) -> Stmt:
         c = k.tir.Var("c", "int64")
         kind = ForKind.SERIAL if self._channels_first else ForKind.VECTORIZED
         return For(c, k.index(0), self.totals.shape[0], kind, body(c))
 
 
-def _with_grid(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[_Grid], Stmt]) -> Stmt:
+def _with_grid(boxes: Buffer, m: k.Scalar, a: RoiAlignAttrs, body: Callable[[_Grid], Stmt]) -> Stmt:
     """`body` of the grid of box `m`."""
     scale, one = k.const(float(a.spatial_scale), REAL), k.const(1.0, REAL)
     half = k.const(0.5, REAL)
-    values: list[tuple[str, Any]] = []
+    values: list[tuple[str, k.Scalar]] = []
     for name, low, high in (("y", 2, 4), ("x", 1, 3)):
         places = [corner(boxes, m, column) * scale for column in (low, high)]
         values += zip((f"{name}_low", f"{name}_high"), [p - half for p in places] if a.aligned else places)
 
-    def count(size: Any) -> Any:
+    def count(size: k.Scalar) -> k.Scalar:
         if a.sample_ratio > 0:
             return k.index(a.sample_ratio)
         return k.maximum(k.cast("int64", k.ceil(size)), k.index(0))
 
-    def with_extents(y0: Any, y1: Any, x0: Any, x1: Any) -> Stmt:
+    def with_extents(y0: k.Scalar, y1: k.Scalar, x0: k.Scalar, x1: k.Scalar) -> Stmt:
         sizes = [h - lo if a.aligned else k.maximum(h - lo, one) for lo, h in ((y0, y1), (x0, x1))]
         bins = [s / k.const(float(n), REAL) for s, n in zip(sizes, a.pooled_size)]
         return lets(
@@ -204,7 +207,7 @@ def _with_grid(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[_Grid], Stm
     return lets(values, with_extents)
 
 
-def reference(inputs: Any, a: RoiAlignAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: RoiAlignAttrs) -> AnyArray:
     """Sample by sample."""
     x, rois = inputs
     images = (x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)).astype(REAL)
@@ -224,11 +227,11 @@ def reference(inputs: Any, a: RoiAlignAttrs) -> Any:
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3)).astype(x.dtype)
 
 
-def _sampled(image: Any, v: Any, u: Any) -> Any:
+def _sampled(image: AnyArray, v: float, u: float) -> AnyArray:
     height, width = image.shape[1:]
     if not (-1 <= v <= height and -1 <= u <= width):
         return np.zeros(image.shape[0], image.dtype)
-    total: Any = 0
+    total = np.zeros(image.shape[0], image.dtype)
     v, u = min(max(v, 0), height - 1), min(max(u, 0), width - 1)
     for row, by_row in ((int(v), 1 - v % 1), (min(int(v) + 1, height - 1), v % 1)):
         for column, by_column in ((int(u), 1 - u % 1), (min(int(u) + 1, width - 1), u % 1)):

@@ -7,11 +7,11 @@ Coordinates are scaled by `spatial_scale` and rounded; an empty bin gives 0. Sou
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import image_of
@@ -19,17 +19,19 @@ from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, lets, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer
+from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, RoiAttrs, as_pooled_size, corner, infer
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT64
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
-class RoiPoolAttrs(Attrs):
+class RoiPoolAttrs(RoiAttrs):
     """Bins and scale."""
 
-    pooled_size: Any = attr(doc="rows and columns of bins")
+    pooled_size: tuple[int, ...] = attr(doc="rows and columns of bins")
     spatial_scale: float = attr(doc="pixels of the data per pixel of the boxes")
     layout: str = attr("NCHW", "NCHW or NHWC")
 
@@ -37,17 +39,17 @@ class RoiPoolAttrs(Attrs):
         set_attr(self, "pooled_size", as_pooled_size(self.pooled_size))
 
 
-def compute(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: RoiPoolAttrs, out: k.Result) -> k.Tensor:
     """Bin after bin: the largest pixel, 0 if there is none."""
     x, rois = inputs
     first = a.layout == "NCHW"
     extents = x.shape[2:4] if first else x.shape[1:3]
     scale = k.const(float(a.spatial_scale), REAL)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, boxes = ins
 
-        def element(*o: Any) -> Stmt:
+        def element(*o: k.Scalar) -> Stmt:
             m, c, i, j = o if first else (o[0], o[3], o[1], o[2])
             values = []
             for name, low in (("y", 2), ("x", 1)):
@@ -55,7 +57,7 @@ def compute(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
                     place = k.call("round", corner(boxes, m, column) * scale)
                     values.append((f"{name}_{end}", k.cast("int64", place)))
 
-            def fold(y0: Any, y1: Any, x0: Any, x1: Any) -> Stmt:
+            def fold(y0: k.Scalar, y1: k.Scalar, x0: k.Scalar, x1: k.Scalar) -> Stmt:
                 ranges = []
                 for at, (lo, hi), bins, extent in zip((i, j), ((y0, y1), (x0, x1)), a.pooled_size, extents):
                     size = k.maximum(hi - lo + 1, k.index(1))
@@ -67,7 +69,7 @@ def compute(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
                 (top, bottom), (left, right) = ranges
                 empty = k.tir.Or(bottom <= top, right <= left)
 
-                def take(v: Any, u: Any) -> Stmt:
+                def take(v: k.Scalar, u: k.Scalar) -> Stmt:
                     row, column = top + v, left + u
                     pixel = load(data, n, c, row, column) if first else load(data, n, row, column, c)
                     return store(outs[0], o, k.maximum(load(outs[0], *o), pixel))
@@ -83,7 +85,7 @@ def compute(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
     return extern(k.dims(out.shape), [x, rois], body, "roi_pool", out.dtype)
 
 
-def reference(inputs: Any, a: RoiPoolAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: RoiPoolAttrs) -> AnyArray:
     """Bin by bin."""
     x, rois = inputs
     x = x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)

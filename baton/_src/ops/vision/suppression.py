@@ -7,12 +7,13 @@ only unless `force_suppress`. Rows without a positive score are never taken. Sou
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, Definition, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -31,8 +32,10 @@ from baton._src.ops.vision.valid_counts import (
 )
 from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
+from baton._src.values.tensor import AnyArray
 
 _INT = "int32"
 
@@ -80,7 +83,7 @@ def _best_first(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
     """Places of the boxes that count by falling score (equal ones in their order, NaN last), then of the others."""
     score, nan = k.index(a.score_index), k.const(float("nan"), x.dtype)
 
-    def key(b: Any, j: Any) -> Any:
+    def key(b: k.Scalar, j: k.Scalar) -> k.Scalar:
         return k.select(j < k.cast("int64", count(b)), k.const(0, x.dtype) - x(b, j, score), nan)
 
     keys = k.compute(x.shape[:2], key, "keys")
@@ -94,43 +97,45 @@ class _Suppression:
     """The kernel that sorts the rows of each image and strikes out those that a better one overlaps."""
 
     a: SuppressionAttrs
-    data: Any
-    counts: Any
-    ranked: Any
-    limit: Any
-    bound: Any
-    rows: Any
-    chosen: Any
+    data: Buffer
+    counts: Buffer
+    ranked: Buffer
+    limit: Buffer
+    bound: Buffer
+    rows: Buffer
+    chosen: Buffer
     """Where each row that stays came from, -1 for the others."""
-    columns: Any
-    numbers: Any
+    columns: Buffer
+    numbers: Buffer
 
     @property
     def kept(self) -> KeptBoxes:
         """The boxes of the image at hand that stay: sides and class."""
         return KeptBoxes(self.columns, self.numbers)
 
-    def image(self, b: Any) -> Stmt:
+    def image(self, b: k.Scalar) -> Stmt:
         counted = k.maximum(k.index(load(self.counts, b)), k.index(0))
-        total: Any = k.within(counted, k.index(self.data.shape[1]) + k.index(1), "valid_count {0} is not under {1}")
+        total: k.Scalar = k.within(
+            counted, k.index(self.data.shape[1]) + k.index(1), "valid_count {0} is not under {1}"
+        )
         best = k.minimum(total, k.index(self.a.top_k)) if self.a.top_k > 0 else total
 
-        def all_steps(looked_at: Any) -> Stmt:
+        def all_steps(looked_at: k.Scalar) -> Stmt:
             beyond = loop(k.index(self.data.shape[1]) - looked_at, lambda j: self.clear(b, looked_at + j), "c")
             every = loop(looked_at, lambda j: self.place(b, j), "j")
             return both(self.kept.clear(), every, beyond)
 
         return let("looked_at", best, all_steps)
 
-    def clear(self, b: Any, j: Any) -> Stmt:
+    def clear(self, b: k.Scalar, j: k.Scalar) -> Stmt:
         minus = k.const(-1, self.data.dtype)
         row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), minus), "c")
         return both(row, store(self.chosen, (b, j), k.const(-1, _INT)))
 
-    def place(self, b: Any, j: Any) -> Stmt:
+    def place(self, b: k.Scalar, j: k.Scalar) -> Stmt:
         """The next best row goes to place j, unless there are enough; without a score it never stays."""
 
-        def put(box: Any) -> Stmt:
+        def put(box: k.Scalar) -> Stmt:
             row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), load(self.data, b, box, c)), "c")
             scored = load(self.rows, b, j, k.index(self.a.score_index)) > k.const(0, self.data.dtype)
             none = store(self.chosen, (b, j), k.const(-1, _INT))
@@ -139,15 +144,15 @@ class _Suppression:
         full = k.tir.EQ(self.kept.count, k.cast("int64", load(self.limit)))
         return when(full, self.clear(b, j), let("box", load(self.ranked, b, j), put))
 
-    def keep(self, b: Any, j: Any, box: Any) -> Stmt:
+    def keep(self, b: k.Scalar, j: k.Scalar, box: k.Scalar) -> Stmt:
         """Row j stays unless one that stays overlaps it too much, of its class where that matters."""
         by_class = self.a.id_index >= 0 and not self.a.force_suppress
         its_class = load(self.rows, b, j, k.index(self.a.id_index)) if by_class else k.const(0, self.data.dtype)
         known = [("bound", k.cast(self.data.dtype, load(self.bound))), ("kind", its_class)]
 
-        def with_sides(*sides: Any) -> Stmt:
-            def compared(bound: Any, kind: Any) -> Stmt:
-                def is_near(share: Any, other: Any) -> Any:
+        def with_sides(*sides: k.Scalar) -> Stmt:
+            def compared(bound: k.Scalar, kind: k.Scalar) -> Stmt:
+                def is_near(share: k.Scalar, other: k.Scalar) -> k.Scalar:
                     return k.tir.And(share >= bound, k.tir.EQ(other, kind)) if by_class else share >= bound
 
                 stays = both(store(self.chosen, (b, j), k.cast(_INT, box)), self.kept.keep(*sides, kind))
@@ -157,7 +162,7 @@ class _Suppression:
 
         return with_box(self.rows, b, j, self.a.coord_start, with_sides)
 
-    def strike_out(self, b: Any, j: Any) -> Stmt:
+    def strike_out(self, b: k.Scalar, j: k.Scalar) -> Stmt:
         """A row that was overlapped loses its score and its class."""
         minus = k.const(-1, self.data.dtype)
         columns = [self.a.score_index, *([self.a.id_index] if self.a.id_index >= 0 else [])]
@@ -165,38 +170,40 @@ class _Suppression:
         return when(load(self.chosen, b, j) < k.const(0, _INT), gone)
 
 
-def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
+def compute_suppression(
+    inputs: Sequence[k.Tensor], a: SuppressionAttrs, out: k.Result
+) -> k.Tensor | tuple[k.Tensor, ...]:
     """Sorted rows; the suppression itself; the wanted outputs."""
     x, count, places, most, threshold = inputs
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return loops(x.shape[:1], _Suppression(a, *ins, *outs).image, "b")
 
     operands = [x, count, _best_first(x, count, a), most, threshold]
     kept, kept_dtypes = KeptBoxes.scratch(x.shape[1], x.dtype, len(SIDES) + 1)
     shapes = [k.dims(x.shape), k.dims(x.shape[:2]), *kept]
-    made: Any = externs(shapes, operands, body, "suppression", [x.dtype, _INT, *kept_dtypes])
+    made = externs(shapes, operands, body, "suppression", [x.dtype, _INT, *kept_dtypes])
     rows, chosen, *_ = made
     if a.return_indices:
         return _indices_first(chosen, places)
     return _rows_first(rows, chosen) if a.invalid_to_bottom else rows
 
 
-def _indices_first(chosen: k.Tensor, places: k.Tensor) -> Any:
+def _indices_first(chosen: k.Tensor, places: k.Tensor) -> tuple[k.Tensor, ...]:
     """The indices of the boxes that stay, in order, then -1; and their number."""
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         taken, where = ins
         found, number = outs
         zero = k.index(0)
 
-        def keep(b: Any, j: Any) -> Stmt:
+        def keep(b: k.Scalar, j: k.Scalar) -> Stmt:
             at = k.cast("int64", load(number, b, zero))
             put = store(found, (b, at), k.cast(_INT, load(where, b, k.cast("int64", load(taken, b, j)))))
             more = store(number, (b, zero), load(number, b, zero) + k.const(1, _INT))
             return when(load(taken, b, j) >= k.const(0, _INT), both(put, more))
 
-        def batch(b: Any) -> Stmt:
+        def batch(b: k.Scalar) -> Stmt:
             blank = loop(chosen.shape[1], lambda j: store(found, (b, j), k.const(-1, _INT)), "j")
             every = loop(chosen.shape[1], lambda j: keep(b, j), "j")
             return both(store(number, (b, zero), k.const(0, _INT)), blank, every)
@@ -207,23 +214,23 @@ def _indices_first(chosen: k.Tensor, places: k.Tensor) -> Any:
     return externs(shapes, [chosen, places], body, "indices_first", [_INT, _INT])
 
 
-def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
+def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> k.Tensor:
     """The rows that stay, in order, then -1."""
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, taken = ins
         found, number = outs
         zero, width = k.index(0), k.index(rows.shape[2])
         at = load(number, zero)
 
-        def keep(b: Any, j: Any) -> Stmt:
+        def keep(b: k.Scalar, j: k.Scalar) -> Stmt:
             row = loop(width, lambda c: store(found, (b, at, c), load(data, b, j, c)), "c")
             return when(load(taken, b, j) >= k.const(0, _INT), both(row, store(number, [zero], at + k.index(1))))
 
-        def blank(b: Any, j: Any) -> Stmt:
+        def blank(b: k.Scalar, j: k.Scalar) -> Stmt:
             return loop(width, lambda c: store(found, (b, j, c), k.const(-1, rows.dtype)), "c")
 
-        def batch(b: Any) -> Stmt:
+        def batch(b: k.Scalar) -> Stmt:
             every = loop(rows.shape[1], lambda j: keep(b, j), "j")
             rest = let("used", at, lambda used: loop(rows.shape[1] - used, lambda j: blank(b, used + j), "z"))
             return both(store(number, [zero], zero), every, rest)
@@ -233,7 +240,7 @@ def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
     return externs([k.dims(rows.shape), (k.index(1),)], [rows, chosen], body, "rows_first", [rows.dtype, "int64"])[0]
 
 
-def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:
+def reference_suppression(inputs: Sequence[AnyArray], a: SuppressionAttrs) -> AnyArray | tuple[AnyArray, ...]:
     """Box by box."""
     x, count, places, most, threshold = inputs
     if (count > x.shape[1]).any():
@@ -254,7 +261,9 @@ def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:
     return (found, stays.sum(axis=1, keepdims=True).astype(_INT)) if a.return_indices else first
 
 
-def _suppress(rows: Any, chosen: Any, count: int, most: int, threshold: Any, a: SuppressionAttrs) -> None:
+def _suppress(
+    rows: AnyArray, chosen: AnyArray, count: int, most: int, threshold: AnyArray, a: SuppressionAttrs
+) -> None:
     kept = 0
     for j in range(count):
         if kept == most:
@@ -273,20 +282,20 @@ def _suppress(rows: Any, chosen: Any, count: int, most: int, threshold: Any, a: 
                     rows[i, a.id_index] = -1
 
 
-def _corners(row: Any, a: SuppressionAttrs) -> Any:
+def _corners(row: AnyArray, a: SuppressionAttrs) -> AnyArray:
     return row[a.coord_start : a.coord_start + 4]
 
 
 def relay_suppression(
-    make: Any,
-    data: Any,
-    valid_count: Any,
-    indices: Any,
-    max_output_size: Any = -1,
-    iou_threshold: Any = 0.5,
-    *more: Any,
-    **options: Any,
-) -> Any:
+    make: OwnMaker,
+    data: GraphExpr,
+    valid_count: Argument,
+    indices: Argument,
+    max_output_size: Argument = -1,
+    iou_threshold: Argument = 0.5,
+    *more: object,
+    **options: object,
+) -> GraphExpr:
     """Number and threshold are operands; what follows are attributes, in their order or by name."""
     most, bound = as_scalar(make, max_output_size, _INT), as_scalar(make, iou_threshold, "float32")
     given = by_name("vision.non_max_suppression", SuppressionAttrs().names, more, options)
@@ -325,4 +334,4 @@ NON_MAX_SUPPRESSION = OpDef(
     summary="Non-maximum suppression: keep the boxes that no higher-scoring box of their class overlaps.",
 )
 
-SUPPRESSION: tuple[OpDef[Any], ...] = (GET_VALID_COUNTS, NON_MAX_SUPPRESSION)
+SUPPRESSION: tuple[Definition, ...] = (GET_VALID_COUNTS, NON_MAX_SUPPRESSION)

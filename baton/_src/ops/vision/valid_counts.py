@@ -6,12 +6,13 @@ threshold and its class, if there is one, is not negative. Source: facts relay-l
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Argument, CallMaker, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -19,8 +20,10 @@ from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import externs
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
+from baton._src.values.tensor import AnyArray
 
 _INT = "int32"
 
@@ -33,7 +36,7 @@ class ValidCountsAttrs(Attrs):
     score_index: int = attr(1, "place of the score")
 
 
-def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
+def check_columns(call: OpCall[Attrs], width: int = 1, /, **places: int) -> None:
     """Where things stand in the rows of the first operand: `width` numbers from each place must lie in the row."""
     x, math = call.tensor(0), DimMath(call.prover)
     for name, place in places.items():
@@ -54,29 +57,29 @@ def infer_counts(call: OpCall[ValidCountsAttrs]) -> Info:
     return TupleInfo((TensorInfo(x.shape[:1], INT32), x, TensorInfo(x.shape[:2], INT32)))
 
 
-def compute_counts(inputs: Any, a: ValidCountsAttrs, out: Any) -> Any:
+def compute_counts(inputs: Sequence[k.Tensor], a: ValidCountsAttrs, out: k.Result) -> tuple[k.Tensor, ...]:
     """Row after row, to the next free place."""
     x, threshold = inputs
     width = k.index(x.shape[2])
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         data, limit = ins
         count, rows, places = outs
 
-        def look(b: Any, j: Any) -> Stmt:
+        def look(b: k.Scalar, j: k.Scalar) -> Stmt:
             wanted = load(data, b, j, k.index(a.score_index)) > k.cast(x.dtype, load(limit))
             if a.id_index >= 0:
                 wanted = k.tir.And(wanted, load(data, b, j, k.index(a.id_index)) >= k.const(0, x.dtype))
 
-            def keep(at: Any) -> Stmt:
+            def keep(at: k.Scalar) -> Stmt:
                 row = loop(width, lambda c: store(rows, (b, at, c), load(data, b, j, c)), "c")
                 number = store(count, (b,), k.cast(_INT, at) + k.const(1, _INT))
                 return both(row, store(places, (b, at), k.cast(_INT, j)), number)
 
             return when(wanted, let("at", k.cast("int64", load(count, b)), keep))
 
-        def batch(b: Any) -> Stmt:
-            def blank(j: Any) -> Stmt:
+        def batch(b: k.Scalar) -> Stmt:
+            def blank(j: k.Scalar) -> Stmt:
                 row = loop(width, lambda c: store(rows, (b, j, c), k.const(-1, x.dtype)), "c")
                 return both(row, store(places, (b, j), k.const(-1, _INT)))
 
@@ -89,7 +92,7 @@ def compute_counts(inputs: Any, a: ValidCountsAttrs, out: Any) -> Any:
     return externs(shapes, [x, threshold], body, "valid_counts", [_INT, x.dtype, _INT])
 
 
-def reference_counts(inputs: Any, a: ValidCountsAttrs) -> Any:
+def reference_counts(inputs: Sequence[AnyArray], a: ValidCountsAttrs) -> tuple[AnyArray, ...]:
     """Selected rows, image by image."""
     x, threshold = inputs
     count = np.zeros(x.shape[:1], _INT)
@@ -104,12 +107,14 @@ def reference_counts(inputs: Any, a: ValidCountsAttrs) -> Any:
     return count, rows, places
 
 
-def relay_counts(make: Any, data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> Any:
+def relay_counts(
+    make: OwnMaker, data: GraphExpr, score_threshold: Argument, id_index: int = 0, score_index: int = 1
+) -> GraphExpr:
     """The threshold is an operand."""
     return make(data, as_scalar(make, score_threshold, "float32"), id_index=id_index, score_index=score_index)
 
 
-def as_scalar(make: Any, value: Any, dtype: str) -> Any:
+def as_scalar(make: CallMaker, value: Argument, dtype: str) -> Argument:
     """A number as a constant; an expression as it is."""
     return make.const(value, dtype) if isinstance(value, (int, float)) else value
 

@@ -9,22 +9,24 @@ weights lie: see `weights`. MatMulNBits of ONNX is imported as this.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, known_dim, show_shape
 from baton._src.ops.linalg.block_quantised.exact_kernel import PART, exact_kernel
 from baton._src.ops.linalg.block_quantised.rounded_kernel import rounded_kernel
 from baton._src.ops.linalg.block_quantised.rounding import rounded, rounded_data
 from baton._src.ops.linalg.block_quantised.weights import FLOAT, PANEL, WORD_BITS, Weights, out_of_panels, unpacked
 from baton._src.ops.operand_checks import check_floats, check_ranks
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 from baton._src.values.tensor import AnyArray
@@ -83,13 +85,13 @@ def _check_dtypes(call: OpCall[BlockDenseAttrs]) -> None:
         call.fail("zeros must hold integers where the data are rounded", code="op-dtype")
 
 
-def compute(inputs: Any, a: BlockDenseAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: BlockDenseAttrs, out: k.Result) -> k.Tensor:
     """Panel by panel."""
-    data, *weights = (v for v in inputs if v is not None)
-    inputs_of_row, blocks = int(data.shape[1]), int(weights[1].shape[1])
+    data, *weights = inputs
+    inputs_of_row, blocks = known_dim(data.shape[1]), known_dim(weights[1].shape[1])
     met = rounded(data, a.block, blocks) if a.rounded else (data,)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         words, scales, *zeros = ins[len(met) :]
         operands = Weights(words, scales, zeros[0] if zeros else None, a.bits, a.block, blocks)
         if a.rounded:
@@ -100,14 +102,15 @@ def compute(inputs: Any, a: BlockDenseAttrs, out: Any) -> Any:
     return extern(tuple(out.shape), [*met, *weights], body, "block_dense", FLOAT)
 
 
-def reference(inputs: Any, a: BlockDenseAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: BlockDenseAttrs) -> AnyArray:
     """A product with the weights written out."""
     x, words, scales, *zeros = inputs
     numbers = unpacked(words, a.bits).astype("float32")
     zero = _whole(zeros[0], a.block) if zeros else np.float32(1 << (a.bits - 1))
     real = (numbers - zero) * _whole(scales, a.block)
     x = np.pad(x.astype("float32"), ((0, 0), (0, real.shape[1] - x.shape[1])))
-    return ((rounded_data(x, a.block) if a.rounded else x) @ real.T).astype("float32")
+    found: AnyArray = ((rounded_data(x, a.block) if a.rounded else x) @ real.T).astype("float32")
+    return found
 
 
 def _whole(per_block: AnyArray, block: int) -> AnyArray:
@@ -117,7 +120,9 @@ def _whole(per_block: AnyArray, block: int) -> AnyArray:
 def samples() -> tuple[Sample, ...]:
     """Blocks smaller and larger than a part, the last one full or not; rows of less and more than a tile."""
 
-    def sample(rows: Any, inputs: int, block: int, bits: int, *, rounded: bool = False, zeros: bool = False) -> Sample:
+    def sample(
+        rows: SampleDim, inputs: int, block: int, bits: int, *, rounded: bool = False, zeros: bool = False
+    ) -> Sample:
         blocks = -(-inputs // block)
         words = Arr((2, blocks * block * bits // WORD_BITS, PANEL), "int32", -(2.0**31), 2.0**31 - 1)
         scales, points = Arr((2, blocks, PANEL)), Arr((2, blocks, PANEL), "uint8", 0, 1 << bits)
@@ -129,7 +134,7 @@ def samples() -> tuple[Sample, ...]:
             sample(13, 256, 128, 8, rounded=True))  # fmt: skip
 
 
-BLOCK_QUANTISED_DENSE: OpDef[Any] = OpDef(
+BLOCK_QUANTISED_DENSE = OpDef(
     "nn.block_quantised_dense",
     BlockDenseAttrs,
     inputs=(

@@ -7,8 +7,8 @@ tiles of rows meet them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.block_quantised.weights import (
@@ -38,7 +38,7 @@ def exact_kernel(x: Buffer, inputs: int, weights: Weights, y: Buffer) -> Stmt:
     layer = _Layer(x, inputs, weights, y)
     rows = k.index(y.shape[0])
 
-    def panel(p: Any) -> Stmt:
+    def panel(p: k.Scalar) -> Stmt:
         alone = loop(rows, partial(layer.single, p), "m")  # an index that is known to be inside
         return when(k.tir.EQ(rows, k.index(1)), alone, layer.several(p, rows))
 
@@ -52,21 +52,21 @@ class _Layer:
     weights: Weights
     y: Buffer
 
-    def element(self, m: Any, at: Any) -> Any:
+    def element(self, m: k.Scalar, at: k.Scalar) -> k.Scalar:
         """An element of the data; beyond the last one 0."""
         value = k.cast(FLOAT, load(self.x, m, at))
         if self.inputs == self.weights.blocks * self.weights.block:
             return value
         return k.if_then_else(at < k.index(self.inputs), value, k.const(0, FLOAT))
 
-    def single(self, p: Any, m: Any) -> Stmt:
+    def single(self, p: k.Scalar, m: k.Scalar) -> Stmt:
         """The sum of each block over numbers, less the zero point for all that they met."""
         zero, nothing = k.index(0), k.const(0, FLOAT)
         w = self.weights
 
         def blocks(total: Buffer, part: Buffer, met: Buffer) -> Stmt:
-            def one(b: Any) -> Stmt:
-                def added(u: Any) -> Stmt:
+            def one(b: k.Scalar) -> Stmt:
+                def added(u: k.Scalar) -> Stmt:
                     centred = load(part, u) - w.zero(FLOAT, p, b, u) * load(met, zero)
                     return store(total, (u,), load(total, u) + w.scale(p, b, u) * centred)
 
@@ -86,14 +86,14 @@ class _Layer:
 
         return local("total", (PANEL,), FLOAT, with_part)
 
-    def word(self, p: Any, m: Any, b: Any, part: Buffer, met: Buffer, n: Any) -> Stmt:
+    def word(self, p: k.Scalar, m: k.Scalar, b: k.Scalar, part: Buffer, met: Buffer, n: k.Scalar) -> Stmt:
         """What a word of each unit adds to the sums of a block."""
         w, zero = self.weights, k.index(0)
         first = b * k.index(w.block) + n * k.index(w.in_word)
 
-        def with_data(*xs: Any) -> Stmt:
-            def of_unit(u: Any) -> Stmt:
-                def terms(word: Any) -> Stmt:
+        def with_data(*xs: k.Scalar) -> Stmt:
+            def of_unit(u: k.Scalar) -> Stmt:
+                def terms(word: k.Scalar) -> Stmt:
                     found = load(part, u)
                     for place, x in enumerate(xs):
                         found = found + x * w.number(word, place)
@@ -108,18 +108,18 @@ class _Layer:
 
         return lets([(f"x{i}", self.element(m, first + k.index(i))) for i in range(w.in_word)], with_data)
 
-    def several(self, p: Any, rows: Any) -> Stmt:
+    def several(self, p: k.Scalar, rows: k.Scalar) -> Stmt:
         """Part by part."""
         w = self.weights
         part = min(w.block, PART)
         clear = loop(rows, lambda m: lane_loop(PANEL, lambda u: store(self.y, (m, unit(p, u)), k.const(0, FLOAT))), "m")
 
-        def parts(n: Any) -> Stmt:
+        def parts(n: k.Scalar) -> Stmt:
             first = n * k.index(part)
 
             def with_weights(real: Buffer) -> Stmt:
                 def tiles(width: int) -> Stmt:
-                    def tile(m: Any, count: int) -> Stmt:
+                    def tile(m: k.Scalar, count: int) -> Stmt:
                         each = range(0, PANEL, width)
                         return both(*(self.tile(p, first, part, real, m, count, u, width) for u in each))
 
@@ -133,14 +133,14 @@ class _Layer:
 
         return both(clear, loop(w.blocks * w.block // part, parts, "part"))
 
-    def write(self, p: Any, first: Any, part: int, real: Buffer) -> Stmt:
+    def write(self, p: k.Scalar, first: k.Scalar, part: int, real: Buffer) -> Stmt:
         """The weights of a part as float32: those of one input after those of another."""
         w = self.weights
         b = first // k.index(w.block)
 
-        def word(n: Any) -> Stmt:
-            def of_unit(u: Any) -> Stmt:
-                def values(word: Any, scale: Any, offset: Any) -> Stmt:
+        def word(n: k.Scalar) -> Stmt:
+            def of_unit(u: k.Scalar) -> Stmt:
+                def values(word: k.Scalar, scale: k.Scalar, offset: k.Scalar) -> Stmt:
                     places = [(n * k.index(w.in_word) + k.index(i)) * k.index(PANEL) + u for i in range(w.in_word)]
                     stores = (store(real, (at,), w.number(word, i) * scale - offset) for i, at in enumerate(places))
                     return both(*stores)
@@ -153,23 +153,25 @@ class _Layer:
 
         return loop(part // w.in_word, word, "word")
 
-    def tile(self, p: Any, first: Any, part: int, real: Buffer, begin: Any, rows: int, start: int, width: int) -> Stmt:
+    def tile(
+        self, p: k.Scalar, first: k.Scalar, part: int, real: Buffer, begin: k.Scalar, rows: int, start: int, width: int
+    ) -> Stmt:
         """Add what a part contributes to `rows` rows from `begin` on, of `width` units of the panel from `start` on."""
         places = [k.index(row * width - start) for row in range(rows)]
 
         def sums(acc: Buffer) -> Stmt:
-            def each(body: Any) -> Stmt:
+            def each(body: Callable[[k.Scalar, k.Scalar, k.Scalar], Stmt]) -> Stmt:
                 starts = ((begin + k.index(row), place) for row, place in enumerate(places))
                 return both(*(lane_loop(width, partial(body, m, place), start) for m, place in starts))
 
-            def read(m: Any, at: Any, u: Any) -> Stmt:
+            def read(m: k.Scalar, at: k.Scalar, u: k.Scalar) -> Stmt:
                 return store(acc, (at + u,), load(self.y, m, unit(p, u)))
 
-            def write(m: Any, at: Any, u: Any) -> Stmt:
+            def write(m: k.Scalar, at: k.Scalar, u: k.Scalar) -> Stmt:
                 return store(self.y, (m, unit(p, u)), load(acc, at + u))
 
-            def step(n: Any) -> Stmt:
-                def add(m: Any, at: Any, u: Any) -> Stmt:
+            def step(n: k.Scalar) -> Stmt:
+                def add(m: k.Scalar, at: k.Scalar, u: k.Scalar) -> Stmt:
                     term = self.element(m, first + n) * load(real, n * k.index(PANEL) + u)
                     return store(acc, (at + u,), load(acc, at + u) + term)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.block_quantised.weights import (
@@ -40,7 +39,7 @@ def rounded_kernel(numbers: Buffer, steps: Buffer, sums: Buffer, weights: Weight
     layer = _Layer(numbers, steps, sums, weights, y)
     rows = k.index(y.shape[0])
 
-    def panel(p: Any) -> Stmt:
+    def panel(p: k.Scalar) -> Stmt:
         found = layer.several(p, rows)
         for few in range(1, ROWS):
             found = when(k.tir.EQ(rows, k.index(few)), layer.few(p, rows, few), found)
@@ -49,19 +48,23 @@ def rounded_kernel(numbers: Buffer, steps: Buffer, sums: Buffer, weights: Weight
     return over_panels(weights.words.shape[0], rows * k.index(weights.blocks * weights.block), panel)
 
 
+BytesAt = Callable[[k.Scalar, k.Scalar, int, k.Scalar], k.Scalar]
+"""The word of bytes of a block, a word in it, a place in that and a unit."""
+
+
 @dataclass(frozen=True)
 class _Tile:
     """Rows and units of a panel, and the blocks whose contributions are added: the first one, and how many."""
 
-    panel: Any
-    row: Any
+    panel: k.Scalar
+    row: k.Scalar
     rows: int
     unit: int
     width: int
-    first: Any
+    first: k.Scalar
     blocks: int
 
-    def each(self, body: Callable[[Any, Any, Any], Stmt]) -> Stmt:
+    def each(self, body: Callable[[k.Scalar, k.Scalar, k.Scalar], Stmt]) -> Stmt:
         """body(row, unit, place in the tile), in vectors."""
 
         def of_row(r: int) -> Stmt:
@@ -69,7 +72,7 @@ class _Tile:
 
         return both(*map(of_row, range(self.rows)))
 
-    def place(self, r: int, u: Any) -> Any:
+    def place(self, r: int, u: k.Scalar) -> k.Scalar:
         return k.index(r * self.width - self.unit) + u
 
 
@@ -81,20 +84,20 @@ class _Layer:
     weights: Weights
     y: Buffer
 
-    def few(self, p: Any, given: Any, rows: int) -> Stmt:
+    def few(self, p: k.Scalar, given: k.Scalar, rows: int) -> Stmt:
         """Fewer rows of data than a tile has. All that are given: the loop keeps its indices inside of them."""
         w, width = self.weights, PANEL if rows == 1 else WIDTH
 
-        def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
+        def bytes_at(b: k.Scalar, n: k.Scalar, place: int, u: k.Scalar) -> k.Scalar:
             return w.bytes_of(load(w.words, p, b * k.index(w.words_in_block) + n, u), place)
 
-        def tiles(n: Any) -> Stmt:
+        def tiles(n: k.Scalar) -> Stmt:
             each = (_Tile(p, n * k.index(rows), rows, u, width, k.index(0), w.blocks) for u in range(0, PANEL, width))
             return both(*(self.tile(tile, bytes_at, k.const(0, FLOAT)) for tile in each))
 
         return loop(given // k.index(rows), tiles, "m")
 
-    def several(self, p: Any, rows: Any) -> Stmt:
+    def several(self, p: k.Scalar, rows: k.Scalar) -> Stmt:
         """Part by part."""
         w = self.weights
         count = max(1, min(w.blocks, PART // w.block))
@@ -107,25 +110,25 @@ class _Layer:
 
         return local("plain", (count * w.block // 4 * PANEL,), INT32, parts)
 
-    def part(self, p: Any, rows: Any, plain: Buffer, first: Any, blocks: int) -> Stmt:
+    def part(self, p: k.Scalar, rows: k.Scalar, plain: Buffer, first: k.Scalar, blocks: int) -> Stmt:
         """What some blocks contribute to all rows."""
         w = self.weights
         places = 8 // w.bits
 
-        def word_at(n: Any, place: int, u: Any) -> Any:
+        def word_at(n: k.Scalar, place: int, u: k.Scalar) -> k.Scalar:
             return (n * k.index(places) + k.index(place)) * k.index(PANEL) + u
 
-        def write(n: Any) -> Stmt:
-            def of_unit(u: Any) -> Stmt:
+        def write(n: k.Scalar) -> Stmt:
+            def of_unit(u: k.Scalar) -> Stmt:
                 word = load(w.words, p, first * k.index(w.words_in_block) + n, u)
                 return both(*(store(plain, (word_at(n, i, u),), w.bytes_of(word, i)) for i in range(places)))
 
             return lane_loop(PANEL, of_unit)
 
-        def bytes_at(b: Any, n: Any, place: int, u: Any) -> Any:
+        def bytes_at(b: k.Scalar, n: k.Scalar, place: int, u: k.Scalar) -> k.Scalar:
             return load(plain, word_at((b - first) * k.index(w.words_in_block) + n, place, u))
 
-        def tiles(m: Any, count: int) -> Stmt:
+        def tiles(m: k.Scalar, count: int) -> Stmt:
             each = (_Tile(p, m, count, u, WIDTH, first, blocks) for u in range(0, PANEL, WIDTH))
             return both(*(self.tile(tile, bytes_at) for tile in each))
 
@@ -137,12 +140,12 @@ class _Layer:
         written = loop(w.words_in_block * blocks, write, "word")
         return both(written, with_wide_vectors(all_tiles(ROWS), all_tiles(NARROW_ROWS)))
 
-    def tile(self, tile: _Tile, bytes_at: Callable[..., Any], start: Any = None) -> Stmt:
+    def tile(self, tile: _Tile, bytes_at: BytesAt, start: k.Scalar | None = None) -> Stmt:
         """Add to `start`, or to what is in the result, what blocks contribute."""
         size = (tile.rows * tile.width,)
 
         def begin(total: Buffer) -> Stmt:
-            def read(m: Any, u: Any, at: Any) -> Stmt:
+            def read(m: k.Scalar, u: k.Scalar, at: k.Scalar) -> Stmt:
                 return store(total, (at,), load(self.y, m, unit(tile.panel, u)) if start is None else start)
 
             return tile.each(read)
@@ -158,37 +161,37 @@ class _Layer:
 
         return local("total", size, FLOAT, with_total)
 
-    def block(self, tile: _Tile, b: Any, bytes_at: Callable[..., Any], total: Buffer, dots: Buffer) -> Stmt:
+    def block(self, tile: _Tile, b: k.Scalar, bytes_at: BytesAt, total: Buffer, dots: Buffer) -> Stmt:
         """The dots of a block, and what they are worth."""
         w = self.weights
 
-        def begin(m: Any, u: Any, at: Any) -> Stmt:
+        def begin(m: k.Scalar, u: k.Scalar, at: k.Scalar) -> Stmt:
             return store(dots, (at,), k.const(0, INT32) - load(self.sums, m, b) * w.zero(INT32, tile.panel, b, u))
 
-        def end(m: Any, u: Any, at: Any) -> Stmt:
+        def end(m: k.Scalar, u: k.Scalar, at: k.Scalar) -> Stmt:
             worth = w.scale(tile.panel, b, u) * load(self.steps, m, b)
             return store(total, (at,), load(total, at) + k.cast(FLOAT, load(dots, at)) * worth)
 
         word = partial(self.word, tile, b, bytes_at, dots)
         return both(tile.each(begin), loop(w.words_in_block, word, "word"), tile.each(end))
 
-    def word(self, tile: _Tile, b: Any, bytes_at: Callable[..., Any], dots: Buffer, n: Any) -> Stmt:
+    def word(self, tile: _Tile, b: k.Scalar, bytes_at: BytesAt, dots: Buffer, n: k.Scalar) -> Stmt:
         """What a word of each unit adds to the dots of each row."""
         w, places = self.weights, 8 // self.weights.bits
         name = "dot_u8s8" if w.bits == 8 else "dot_u7s8"
 
-        def data(r: int, place: int) -> Any:
+        def data(r: int, place: int) -> k.Scalar:
             at = b * k.index(w.block) + n * k.index(w.in_word) + k.index(4 * place)
             run = load(self.numbers, tile.row + k.index(r), Ramp(at, k.index(1), 4))
             return k.tir.Call(INT32, k.intrinsic("reinterpret"), (run,))
 
         def at_place(place: int) -> Stmt:
-            def with_data(*xs: Any) -> Stmt:
-                def dot(u: Any, w: Any, r: int) -> Stmt:
+            def with_data(*xs: k.Scalar) -> Stmt:
+                def dot(u: k.Scalar, w: k.Scalar, r: int) -> Stmt:
                     at = tile.place(r, u)
                     return store(dots, (at,), k.call(name, load(dots, at), w, xs[r]))
 
-                def of_unit(u: Any) -> Stmt:
+                def of_unit(u: k.Scalar) -> Stmt:
                     rows = range(tile.rows)
                     return lets((("w", bytes_at(b, n, place, u)),), lambda w: both(*(dot(u, w, r) for r in rows)))
 

@@ -5,11 +5,10 @@ step[m, b] = largest of |x| in block b / 127          number[m, k] = x[m, k] * (
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import known_dim
 from baton._src.values.dtype import INT32, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -19,20 +18,20 @@ LEAST = 4e-37
 """The largest element of a block counts as at least this: 127 divided by it is a float."""
 
 
-def rounded(data: Any, block: int, blocks: int) -> tuple[Any, Any, Any]:
+def rounded(data: k.Tensor, block: int, blocks: int) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     """The numbers (rows, blocks * block) as int8, beyond the inputs 0; (rows, blocks) steps and sums of them."""
-    rows, inputs = data.shape[0], int(data.shape[1])
+    rows, inputs = data.shape[0], known_dim(data.shape[1])
     each, many = k.index(block), (rows, blocks)
 
-    def element(m: Any, at: Any) -> Any:
+    def element(m: k.Scalar, at: k.Scalar) -> k.Scalar:
         if inputs == blocks * block:
             return k.cast(FLOAT, data(m, at))
         return k.if_then_else(at < k.index(inputs), k.cast(FLOAT, data(m, at)), k.const(0, FLOAT))
 
-    def bound(m: Any, b: Any) -> Any:
+    def bound(m: k.Scalar, b: k.Scalar) -> k.Scalar:
         return k.maximum(largest(m, b), k.const(LEAST, FLOAT))
 
-    def number(m: Any, at: Any) -> Any:
+    def nearest(m: k.Scalar, at: k.Scalar) -> k.Scalar:
         return k.cast("int8", k.nearbyint(element(m, at) * factors(m, at // each)))
 
     i, j = k.reduce_axis(block, "i"), k.reduce_axis(block, "j")
@@ -40,7 +39,7 @@ def rounded(data: Any, block: int, blocks: int) -> tuple[Any, Any, Any]:
     largest = k.compute(many, lambda m, b: k.reduce_max(k.fabs(element(m, b * each + i.var)), [i]), "largest")
     factors = k.compute(many, lambda m, b: top / bound(m, b), "factors")
     steps = k.compute(many, lambda m, b: bound(m, b) / top, "steps")
-    numbers = k.compute((rows, blocks * block), number, "numbers")
+    numbers = k.compute((rows, blocks * block), nearest, "numbers")
     sums = k.compute(many, lambda m, b: k.reduce_sum(k.cast(INT32, numbers(m, b * each + j.var)), [j]), "sums")
     return numbers, steps, sums
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import load, when
 from baton._src.support.dataclass import dataclass
@@ -53,22 +53,22 @@ class Weights:
     def words_in_block(self) -> int:
         return self.block // self.in_word
 
-    def bytes_of(self, word: Any, place: int) -> Any:
+    def bytes_of(self, word: k.Scalar, place: int) -> k.Scalar:
         """The numbers at a place in each of a word's bytes, as a word of bytes."""
         if self.bits == 8:
             return word
         return _shifted(word, place * self.bits) & k.const(self._mask() * 0x01010101, INT32)
 
-    def number(self, word: Any, place: int) -> Any:
+    def number(self, word: k.Scalar, place: int) -> k.Scalar:
         """One of a word's numbers, as a float."""
         shift = place // 4 * self.bits + place % 4 * 8
         return k.cast(FLOAT, _shifted(word, shift) & k.const(self._mask(), INT32))
 
-    def scale(self, *at: Any) -> Any:
+    def scale(self, *at: k.Scalar) -> k.Scalar:
         """The scale of a panel's block and unit."""
         return k.cast(FLOAT, load(self.scales, *at))
 
-    def zero(self, dtype: object, *at: Any) -> Any:
+    def zero(self, dtype: object, *at: k.Scalar) -> k.Scalar:
         """The zero point of a panel's block and unit."""
         middle = k.const(1 << (self.bits - 1), dtype)
         return middle if self.zeros is None else k.cast(dtype, load(self.zeros, *at))
@@ -77,7 +77,7 @@ class Weights:
         return (1 << self.bits) - 1
 
 
-def _shifted(word: Any, bits: int) -> Any:
+def _shifted(word: k.Scalar, bits: int) -> k.Scalar:
     return k.call("shift_right", word, k.const(bits, INT32)) if bits else word
 
 
@@ -87,7 +87,7 @@ def with_wide_vectors(wide: Stmt, narrow: Stmt) -> Stmt:
     return when(k.tir.EQ(bits, k.const(512, INT32)), wide, narrow)
 
 
-def over_panels(count: Any, work: Any, body: Callable[[Any], Stmt]) -> Stmt:
+def over_panels(count: Dim, work: k.Scalar, body: Callable[[k.Scalar], Stmt]) -> Stmt:
     """`body` of every panel, in parallel; each meets `work` inputs, those of all rows."""
     panel = Var("panel", "int64")
     notes = {"grain": k.maximum(k.index(1), k.index(_WORTH_A_THREAD) // k.maximum(work, k.index(1)))}
@@ -98,7 +98,7 @@ _WORTH_A_THREAD = 1 << 14
 """Inputs of a panel that are worth a thread."""
 
 
-def unit(panel: Any, lane: Any) -> Any:
+def unit(panel: k.Scalar, lane: k.Scalar) -> k.Scalar:
     """The number of a unit, of its place in a panel."""
     return panel * k.index(PANEL) + lane
 

@@ -7,10 +7,10 @@ columns than a vector has lanes are a smaller vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
+from baton._src.ops.linalg.fourier_attributes import FourierAttrs
 from baton._src.ops.linalg.fourier_kernel.butterflies import Complex, Lines, constant
 from baton._src.ops.linalg.fourier_kernel.memory import Parts, in_memory
 from baton._src.ops.linalg.fourier_kernel.passes import Passes
@@ -22,21 +22,21 @@ from baton._src.te.computation import externs
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import DataType
 
 _BLOCK = 1 << 12
 """Elements of a block that is wider than one vector."""
 
 
-def are_columns(length: int, width: int, dtype: Any) -> bool:
+def are_columns(length: int, width: int, dtype: DataType) -> bool:
     """Whether there is a vector of columns, whose length has small factors."""
     return width >= VECTOR // accumulator(dtype).itemsize and length <= LONGEST and radices(length) is not None
 
 
-def transform_columns(inputs: Any, a: Any, out: Any) -> Any:
+def transform_columns(parts: Sequence[k.Tensor], a: FourierAttrs, results: Sequence[k.Result]) -> tuple[k.Tensor, ...]:
     """The results of the operator, from one extern computation; see the module."""
-    parts, results = list(inputs[0]), list(out.fields)
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return _Columns(a, ins, outs).whole()
 
     return externs([k.dims(r.shape) for r in results], parts, body, "fourier", [parts[0].dtype] * 2)
@@ -45,7 +45,7 @@ def transform_columns(inputs: Any, a: Any, out: Any) -> Any:
 class _Columns:
     """The statements, over the buffers of one call."""
 
-    def __init__(self, a: Any, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
+    def __init__(self, a: FourierAttrs, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
         self.a, self.ins, self.outs = a, ins, outs
         self.passes = Passes(a.sign, accumulator(ins[0].dtype))
         width = ins[0].shape[-1]

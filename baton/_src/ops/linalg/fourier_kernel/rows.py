@@ -11,10 +11,10 @@ Rows of an odd length are taken as complex.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
+from baton._src.ops.linalg.fourier_attributes import FourierAttrs
 from baton._src.ops.linalg.fourier_kernel.butterflies import Complex, Lines, constant, product
 from baton._src.ops.linalg.fourier_kernel.memory import Parts, in_memory
 from baton._src.ops.linalg.fourier_kernel.passes import Read, RowPasses, Write
@@ -28,26 +28,23 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import BufferStore, Stmt
 
 
-def transform_rows(inputs: Any, a: Any, out: Any) -> Any:
+def transform_rows(parts: Sequence[k.Tensor], a: FourierAttrs, results: Sequence[k.Result]) -> tuple[k.Tensor, ...]:
     """The results of the operator, from one extern computation; see the module."""
-    parts = list(inputs[0])
-    results = [out] if a.to_real else list(out.fields)
     shapes = [k.dims(r.shape) for r in results]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return _Rows(a, ins, outs).whole()
 
-    made = externs(shapes, parts, body, "fourier", [parts[0].dtype] * len(results))
-    return made[0] if a.to_real else made
+    return externs(shapes, parts, body, "fourier", [parts[0].dtype] * len(results))
 
 
 class _Rows:
     """The statements, over the buffers of one call."""
 
-    def __init__(self, a: Any, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
+    def __init__(self, a: FourierAttrs, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
         self.a, self.ins, self.outs = a, ins, outs
-        self.length: int = a.length
-        self.kept: int = a.results
+        self.length = a.length
+        self.kept = a.results
         self.packed = self.length % 2 == 0 and (a.to_real or len(ins) == 1)
         """Whether two real elements are one complex one."""
         count = self.length // 2 if self.packed else self.length

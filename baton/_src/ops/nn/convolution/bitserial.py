@@ -12,12 +12,12 @@ Source: facts relay-language §6 levels 1 and 2; Umuroglu and Jahre, Streamlined
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -29,6 +29,7 @@ from baton._src.ops.operand_checks import check_integers
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, padded, per_axis, steps, window_extent
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("integers")
 
@@ -40,11 +41,11 @@ _NO_SLOPE = NotApplicable("integers")
 class BitserialDenseAttrs(Attrs):
     """Places and dtypes."""
 
-    units: Any = attr(None, "the number of units; inferred from the weight")
+    units: int | None = attr(None, "the number of units; inferred from the weight")
     data_bits: int = attr(1, "places of the data")
     weight_bits: int = attr(1, "places of the weight")
-    pack_dtype: Any = attr("uint32", "dtype of the words")
-    out_dtype: Any = attr("int16", "dtype of the result")
+    pack_dtype: DataType = attr("uint32", "dtype of the words")
+    out_dtype: DataType = attr("int16", "dtype of the result")
     unipolar: bool = attr(True, "a bit of weight stands for -1 or 1, else for 0 or 1")
 
     def __post_init__(self) -> None:
@@ -56,16 +57,16 @@ class BitserialDenseAttrs(Attrs):
 class BitserialConvAttrs(Attrs):
     """Geometry, places, layouts, dtypes."""
 
-    strides: Any = attr(1, "strides of the window")
-    padding: Any = attr(0, "zero padding: one value, one per axis, or begins then ends")
-    channels: Any = attr(None, "number of output channels; known from the weight")
-    kernel_size: Any = attr((3, 3), "spatial extents of the kernel")
+    strides: tuple[int, ...] = attr(1, "strides of the window")
+    padding: tuple[int, ...] = attr(0, "zero padding: one value, one per axis, or begins then ends")
+    channels: int | None = attr(None, "number of output channels; known from the weight")
+    kernel_size: tuple[int, ...] = attr((3, 3), "spatial extents of the kernel")
     activation_bits: int = attr(1, "places of the data")
     weight_bits: int = attr(1, "places of the weight")
     data_layout: str = attr("NCHW", "NCHW or NHWC")
     kernel_layout: str = attr("OIHW", "OIHW for NCHW, HWIO for NHWC")
-    pack_dtype: Any = attr("uint32", "dtype of the words")
-    out_dtype: Any = attr("int16", "dtype of the result")
+    pack_dtype: DataType = attr("uint32", "dtype of the words")
+    out_dtype: DataType = attr("int16", "dtype of the result")
     unipolar: bool = attr(True, "a bit of weight stands for -1 or 1, else for 0 or 1")
 
     def __post_init__(self) -> None:
@@ -76,10 +77,12 @@ class BitserialConvAttrs(Attrs):
         set_attr(self, "out_dtype", DataType(self.out_dtype or "int16"))
 
 
-def _check(call: OpCall[Any], packed_rank: int, bit_axis: int) -> None:
+def _check(
+    call: OpCall[BitserialDenseAttrs | BitserialConvAttrs], data_bits: int, packed_rank: int, bit_axis: int
+) -> None:
     """Integers; a weight like the data, or words with as many places as it has."""
     x, w, a = call.tensor(0), call.tensor(1), call.attrs
-    places = (a.data_bits if packed_rank == 3 else a.activation_bits, a.weight_bits)
+    places = (data_bits, a.weight_bits)
     if not all(1 <= bits <= 32 for bits in places):
         call.fail(f"data and weight have 1 to 32 places, got {places}", code="op-attribute")
     check_integers(call, 0, 1)
@@ -95,7 +98,7 @@ def _check(call: OpCall[Any], packed_rank: int, bit_axis: int) -> None:
 def infer_dense(call: OpCall[BitserialDenseAttrs]) -> Info:
     """(rows, units)"""
     x, w, a = call.tensor(0), call.tensor(1), call.attrs
-    _check(call, 3, 1)
+    _check(call, a.data_bits, 3, 1)
     if x.shape is None or w.shape is None:
         return TensorInfo(None, a.out_dtype, 2)
     math = DimMath(call.prover)
@@ -108,7 +111,7 @@ def infer_dense(call: OpCall[BitserialDenseAttrs]) -> Info:
     return TensorInfo((x.shape[0], w.shape[0]), a.out_dtype)
 
 
-def _alike(x: Any, w: Any, unipolar: bool, dtype: Any, places: Any) -> Any:
+def _alike(x: k.Scalar, w: k.Scalar, unipolar: bool, dtype: DataType, places: k.Scalar) -> k.Scalar:
     """What two words add to the sum."""
     value = k.cast(dtype, k.call("popcount", x & w))
     if unipolar:
@@ -116,7 +119,7 @@ def _alike(x: Any, w: Any, unipolar: bool, dtype: Any, places: Any) -> Any:
     return k.call("shift_left", value, k.cast(dtype, places))
 
 
-def compute_dense(inputs: Any, a: BitserialDenseAttrs, out: Any) -> Any:
+def compute_dense(inputs: Sequence[k.Tensor], a: BitserialDenseAttrs, out: k.Result) -> k.Tensor:
     """Pack, then one reduction over places and words."""
     x, w = inputs
     x = packed_words(x, BitPackAttrs(a.data_bits, 1, 1, a.pack_dtype, "packed_data"))
@@ -124,7 +127,7 @@ def compute_dense(inputs: Any, a: BitserialDenseAttrs, out: Any) -> Any:
     axes = [k.reduce_axis(e, n) for e, n in ((a.data_bits, "p"), (a.weight_bits, "q"), (w.shape[2], "k"))]
     p, q, word = (axis.var for axis in axes)
 
-    def body(m: Any, n: Any) -> Any:
+    def body(m: k.Scalar, n: k.Scalar) -> k.Scalar:
         return k.reduce_sum(_alike(x(m, p, word), w(n, q, word), a.unipolar, out.dtype, p + q), axes)
 
     return k.compute(out.shape, body, "bitserial_dense")
@@ -135,7 +138,7 @@ def infer_conv(call: OpCall[BitserialConvAttrs]) -> Info:
     x, w, a = call.tensor(0), call.tensor(1), call.attrs
     if (a.data_layout, a.kernel_layout) not in (("NCHW", "OIHW"), ("NHWC", "HWIO")):
         call.fail(f"layouts must be NCHW and OIHW or NHWC and HWIO, got {a.data_layout}, {a.kernel_layout}")
-    _check(call, 5, 4)
+    _check(call, a.activation_bits, 5, 4)
     if x.shape is None or w.shape is None:
         return TensorInfo(None, a.out_dtype, 4)
     math = DimMath(call.prover)
@@ -159,7 +162,7 @@ def infer_conv(call: OpCall[BitserialConvAttrs]) -> Info:
     return TensorInfo(tuple(result[letter] for letter in a.data_layout), a.out_dtype)
 
 
-def compute_conv(inputs: Any, a: BitserialConvAttrs, out: Any) -> Any:
+def compute_conv(inputs: Sequence[k.Tensor], a: BitserialConvAttrs, out: k.Result) -> k.Tensor:
     """Pack, pad, then one reduction over places, words and taps. No bit of the border is set."""
     x, w = inputs
     layout = a.data_layout
@@ -180,7 +183,7 @@ def compute_conv(inputs: Any, a: BitserialConvAttrs, out: Any) -> Any:
     axes = [k.reduce_axis(extent, name) for extent, name in named]
     p, q, word, row, column = (axis.var for axis in axes)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = dict(zip(layout, indices))
         seen = {"N": at["N"], "C": word, "H": at["H"] * a.strides[0] + row, "W": at["W"] * a.strides[1] + column}
         tap = {"O": at["C"], "I": word, "H": row, "W": column}
@@ -191,7 +194,9 @@ def compute_conv(inputs: Any, a: BitserialConvAttrs, out: Any) -> Any:
     return k.compute(out.shape, body, "bitserial_conv2d")
 
 
-def _plain_weight(w: Any, rank: int, pack_axis: int, bit_axis: int, a: Any) -> Any:
+def _plain_weight(
+    w: AnyArray, rank: int, pack_axis: int, bit_axis: int, a: BitserialDenseAttrs | BitserialConvAttrs
+) -> AnyArray:
     """What the places of a weight stand for, as int64."""
     bits = a.weight_bits
     if w.ndim == rank:
@@ -205,17 +210,18 @@ def _plain_weight(w: Any, rank: int, pack_axis: int, bit_axis: int, a: Any) -> A
             spread = (spread & np.uint64(1)).astype(np.int64).reshape(*spread.shape[:-2], spread.shape[-2] * count)
             places.append(np.moveaxis(spread, -1, pack_axis))
         w = sum(place << b for b, place in enumerate(places))
-    return 2 * w - (1 << bits) + 1 if a.unipolar else w
+    found: AnyArray = 2 * w - (1 << bits) + 1 if a.unipolar else w
+    return found
 
 
-def reference_dense(inputs: Any, a: BitserialDenseAttrs) -> Any:
+def reference_dense(inputs: Sequence[AnyArray], a: BitserialDenseAttrs) -> AnyArray:
     """A product of what the places stand for."""
     x, w = inputs
     x = x.astype(np.int64) & ((1 << a.data_bits) - 1)
     return (x @ _plain_weight(w, 2, 1, 1, a).T).astype(a.out_dtype.numpy)
 
 
-def reference_conv(inputs: Any, a: BitserialConvAttrs) -> Any:
+def reference_conv(inputs: Sequence[AnyArray], a: BitserialConvAttrs) -> AnyArray:
     """A convolution of what the places stand for."""
     x, w = inputs
     x = x.astype(np.int64) & ((1 << a.activation_bits) - 1)
@@ -269,4 +275,4 @@ BITSERIAL_CONV2D = OpDef(
     summary="2D convolution of low-bit integers, computed bit-serially.",
 )
 
-BITSERIAL: tuple[OpDef[Any], ...] = (BITSERIAL_DENSE, BITSERIAL_CONV2D)
+BITSERIAL: tuple[Definition, ...] = (BITSERIAL_DENSE, BITSERIAL_CONV2D)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.attrs import attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -21,30 +21,40 @@ from baton._src.ops.layout_names import AxisOrder, Place, Split, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.depth_multiplier import decompose, depth_multiplier
-from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, infer_kernel, normalise_geometry, orders
+from baton._src.ops.nn.convolution.geometry import (
+    Extents,
+    Geometry,
+    infer_extents,
+    infer_kernel,
+    normalise_geometry,
+    orders,
+)
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, padded, window_extent, windows
+from baton._src.tir.expr import IterVar
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
-class ConvAttrs(Attrs):
+class ConvAttrs(Geometry):
     """Geometry and layouts; `spatial` is the number of spatial axes."""
 
     spatial: ClassVar[int] = 2
 
-    strides: Any = attr(1, "strides: one value, or one per axis")
-    padding: Any = attr(0, "zero padding: one value, one per axis, or begins then ends")
-    dilation: Any = attr(1, "dilation of the kernel")
+    strides: tuple[int, ...] = attr(1, "strides: one value, or one per axis")
+    padding: tuple[int, ...] = attr(0, "zero padding: one value, one per axis, or begins then ends")
+    dilation: tuple[int, ...] = attr(1, "dilation of the kernel")
     groups: int = attr(1, "the number of independent groups of channels")
-    channels: Any = attr(None, "number of output channels", relay_only=True)
-    kernel_size: Any = attr(None, "spatial extents of the kernel", relay_only=True)
+    channels: Dim | None = attr(None, "number of output channels", relay_only=True)
+    kernel_size: tuple[int, ...] | None = attr(None, "spatial extents of the kernel", relay_only=True)
     data_layout: str = attr("", "layout of the data")
     kernel_layout: str = attr("", "layout of the kernel")
     out_layout: str = attr("", "layout of the result; empty: that of the data")
-    out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
+    out_dtype: DataType = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
         normalise_geometry(self, "OI")
@@ -78,15 +88,16 @@ class Conv3DAttrs(ConvAttrs):
     kernel_layout: str = attr("OIDHW", "layout of the kernel")
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[ConvAttrs]) -> Info:
     """The result's shape from the formula."""
     return infer_extents(call, _result)
 
 
-def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -> Extents:
+def _result(call: OpCall[ConvAttrs], math: DimMath, data: Extents, weights: Extents) -> Extents:
     a = call.attrs
-    if depth_multiplier(a, weights) > 1:
-        weights = {**weights, "O": a.channels, "I": 1}
+    multiplier = depth_multiplier(a, weights)
+    if multiplier > 1:
+        weights = {**weights, "O": math.multiply(weights["O"], multiplier), "I": 1}
     _check_channels(call, math, data, weights)
     result: Extents = {"N": data["N"], "C": weights["O"]}
     for i, letter in enumerate(SPATIAL[a.spatial]):
@@ -102,7 +113,7 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
     return result
 
 
-def _check_channels(call: OpCall[Any], math: DimMath, data: Extents, kernel: Extents) -> None:
+def _check_channels(call: OpCall[ConvAttrs], math: DimMath, data: Extents, kernel: Extents) -> None:
     groups = call.attrs.groups
     if call.attrs.channels is not None and math.equal(kernel["O"], call.attrs.channels) is False:
         call.fail(
@@ -122,13 +133,13 @@ def _check_channels(call: OpCall[Any], math: DimMath, data: Extents, kernel: Ext
         )
 
 
-def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+def infer_inputs(call: OpCall[ConvAttrs]) -> Sequence[TensorInfo | None]:
     """A kernel of unknown type: (channels, C / groups, kernel_size...)."""
     a = call.attrs
-    return infer_kernel(call, lambda math, c: {"O": a.channels, "I": math.floor_divide(c, a.groups)})
+    return infer_kernel(call, lambda math, c, o: {"O": o, "I": math.floor_divide(c, a.groups)})
 
 
-def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: ConvAttrs, out: k.Result) -> k.Tensor:
     """A padding stage (if any), then one reduction over input channels and taps."""
     x, w = inputs
     a = attributes
@@ -142,10 +153,10 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     depthwise = k.is_one(inner) and a.groups > 1
     channel, channel_axes = (k.index(0), []) if depthwise else _channel_axes(inner, data)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
         windows = {
-            letter: _scaled(at[letter], a.strides[i]) + _scaled(taps[i].var, a.dilation[i])
+            letter: _scaled(whole(at[letter]), a.strides[i]) + _scaled(taps[i].var, a.dilation[i])
             for i, letter in enumerate(letters)
         }
         read = {"N": at["N"], "C": _data_channel(at["C"], channel, a.groups, outputs, inner, depthwise), **windows}
@@ -158,7 +169,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     return rounded(found, out.dtype)
 
 
-def _names(a: Any, result: AxisOrder, letters: str) -> tuple[str, list[str] | None]:
+def _names(a: ConvAttrs, result: AxisOrder, letters: str) -> tuple[str, list[str] | None]:
     """Those of the block and its loops; layouts in blocks have loops that are numbered."""
     if not result.is_plain:
         return f"conv{a.spatial}d", None
@@ -168,11 +179,11 @@ def _names(a: Any, result: AxisOrder, letters: str) -> tuple[str, list[str] | No
     return name, [words[letter] for letter in order]
 
 
-def _scaled(value: Any, factor: int) -> Any:
+def _scaled(value: k.Scalar, factor: int) -> k.Scalar:
     return value if factor == 1 else value * factor
 
 
-def _channel_axes(inner: Any, data: AxisOrder) -> tuple[Any, list[Any]]:
+def _channel_axes(inner: k.Scalar, data: AxisOrder) -> tuple[Place, list[IterVar]]:
     """The input channel that is summed over: one axis, or two where the data is blocked."""
     block = data.block("C")
     if block == 1:
@@ -182,15 +193,16 @@ def _channel_axes(inner: Any, data: AxisOrder) -> tuple[Any, list[Any]]:
     return Split(outer.var, within.var, block), [outer, within]
 
 
-def _data_channel(out: Place, channel: Place, groups: int, outputs: Dim, inner: Dim, depthwise: bool) -> Place:
+def _data_channel(
+    out: Place, channel: Place, groups: int, outputs: k.Scalar, inner: k.Scalar, depthwise: bool
+) -> Place:
     """Which channel of the data output channel `out` reads for input channel `channel` of its group."""
     if groups == 1:
         return channel
     each = k.index(outputs) // groups
     if depthwise and k.is_one(each):
         return out
-    flat = whole(out)
-    group = flat if k.is_one(each) else flat // k.divisor(each)
+    group = whole(out) if k.is_one(each) else whole(out) // k.divisor(each)
     if depthwise:
         return group
     if isinstance(out, Split) and isinstance(channel, Split) and out.block == channel.block:
@@ -203,19 +215,19 @@ def _data_channel(out: Place, channel: Place, groups: int, outputs: Dim, inner: 
     return group * inner + whole(channel)
 
 
-def _known(extent: Any) -> int | None:
+def _known(extent: Dim) -> int | None:
     found = getattr(extent, "value", extent)
     return found if isinstance(found, int) else None
 
 
-def reference(inputs: Any, attributes: Any) -> Any:
+def reference(inputs: Sequence[AnyArray], attributes: ConvAttrs) -> AnyArray:
     """Sums of shifted products, tap by tap."""
     x, w = inputs
     a = attributes
     return convolve(x, w, a, orders(a))
 
 
-def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+def _samples(record: type[ConvAttrs], spatial: int) -> tuple[Sample, ...]:
     s = (6,) * (spatial - 1)
     kernel = (3,) * spatial
     names = {1: ("W", "NWC", "WIO"), 2: ("HW", "NHWC", "HWIO"), 3: ("DHW", "NDHWC", "DHWIO")}[spatial]
@@ -250,7 +262,7 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     )
 
 
-def _define(spatial: int, record: Any) -> OpDef[Any]:
+def _define(spatial: int, record: type[ConvAttrs]) -> OpDef[ConvAttrs]:
     return OpDef(
         f"nn.conv{spatial}d",
         record,

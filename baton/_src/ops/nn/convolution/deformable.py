@@ -11,13 +11,15 @@ al., Deformable Convolutional Networks; ONNX DeformConv; facts relay-language §
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from baton._src.ir.attrs import attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
@@ -25,8 +27,9 @@ from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.positional import by_name
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
 from baton._src.ops.windows import steps
+from baton._src.values.tensor import AnyArray
 
 _KERNELS = {"NCHW": "OIHW", "NHWC": "HWIO"}
 
@@ -70,11 +73,11 @@ def infer(call: OpCall[DeformableAttrs]) -> Info:
     return plain
 
 
-def _at(layout: str, **axes: Any) -> list[Any]:
+def _at(layout: str, **axes: k.Scalar) -> list[k.Scalar]:
     return [axes[letter] for letter in layout]
 
 
-def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: DeformableAttrs, out: k.Result) -> k.Tensor:
     """First the image as every tap sees it, then the reduction over channels and taps."""
     x, offset, w = inputs[:3]
     mask = inputs[3] if len(inputs) > 3 else None
@@ -85,7 +88,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     each = channels // k.index(a.deformable_groups)
     real = "float64" if x.dtype == "float64" else "float32"
 
-    def seen(n: Any, c: Any, p: Any, q: Any, i: Any, j: Any) -> Any:
+    def seen(n: k.Scalar, c: k.Scalar, p: k.Scalar, q: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         tap = (c // k.divisor(each) * height + p) * width + q
         moves = [
             k.cast(real, offset(*_at(layout, N=n, C=tap * k.index(2) + k.index(axis), H=i, W=j))) for axis in (0, 1)
@@ -94,10 +97,12 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
         for axis, (o, r) in enumerate(((i, p), (j, q))):
             whole = o * k.index(a.strides[axis]) + r * k.index(a.dilation[axis]) - k.index(a.padding[axis])
             corners.append(_neighbours(k.cast(real, whole) + moves[axis], rows if axis == 0 else columns))
-        total: Any = None
-        for (row, by_row), (column, by_column) in itertools.product(*corners):
-            value = k.cast(real, x(*_at(layout, N=n, C=c, H=row, W=column))) * (by_row * by_column)
-            total = value if total is None else total + value
+        total, *others = (
+            k.cast(real, x(*_at(layout, N=n, C=c, H=row, W=column))) * (by_row * by_column)
+            for (row, by_row), (column, by_column) in itertools.product(*corners)
+        )
+        for value in others:
+            total = total + value
         return total if mask is None else total * k.cast(real, mask(*_at(layout, N=n, C=tap, H=i, W=j)))
 
     result = [out.shape[layout.index(letter)] for letter in "HW"]
@@ -106,7 +111,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     axes = [k.reduce_axis(extent, name) for extent, name in ((inner, "rc"), (height, "rh"), (width, "rw"))]
     outputs = k.index(w.shape[place("O")]) // k.index(a.groups)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         o = dict(zip(layout, indices))
         channel, p, q = (axis.var for axis in axes)
         read = channel if a.groups == 1 else o["C"] // k.divisor(outputs) * inner + channel
@@ -116,7 +121,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     return rounded(k.compute(out.shape, body, "deformable_conv2d"), out.dtype)
 
 
-def _neighbours(u: Any, extent: Any) -> list[tuple[Any, Any]]:
+def _neighbours(u: k.Scalar, extent: Dim) -> list[tuple[k.Scalar, k.Scalar]]:
     """The two pixels around a coordinate, moved into the image, and their weights; weight zero outside.
 
     The coordinate is bounded first: an offset may be any float, a pixel number may not.
@@ -134,7 +139,7 @@ def _neighbours(u: Any, extent: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def reference(inputs: Any, a: DeformableAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: DeformableAttrs) -> AnyArray:
     """Tap by tap: the image is sampled for all results at once, then multiplied."""
     is_last = a.data_layout == "NHWC"
     x, offset, w, *mask = (np.asarray(v).astype(np.float64) for v in inputs)
@@ -161,7 +166,7 @@ def reference(inputs: Any, a: DeformableAttrs) -> Any:
     return found.astype(inputs[0].dtype if a.out_dtype.is_void else a.out_dtype.numpy)
 
 
-def _sampled(x: Any, v: Any, u: Any) -> Any:
+def _sampled(x: AnyArray, v: AnyArray, u: AnyArray) -> AnyArray:
     """Bilinear samples of images (n, c, h, w) at rows v and columns u, each (n, i, j)."""
     total = np.zeros((*x.shape[:2], *v.shape[1:]))
     image = np.arange(len(x))[:, None, None]
@@ -174,7 +179,9 @@ def _sampled(x: Any, v: Any, u: Any) -> Any:
     return total
 
 
-def relay_deformable(make: Any, data: Any, offset: Any, weight: Any, *numbers: Any, **options: Any) -> Any:
+def relay_deformable(
+    make: OwnMaker, data: GraphExpr, offset: GraphExpr, weight: GraphExpr, *numbers: object, **options: object
+) -> GraphExpr:
     """TVM's signature: strides, padding, dilation, deformable_groups, groups, ... follow the operands."""
     return make(data, offset, weight, **by_name("nn.deformable_conv2d", _ORDER, numbers, options))
 
@@ -186,23 +193,21 @@ _ORDER = (
 
 
 def _samples() -> tuple[Sample, ...]:
-    def moves(*shape: Any) -> Arr:
+    def moves(*shape: SampleDim) -> Arr:
         return Arr(shape, low=-1.6, high=1.6)
 
-    tolerance: Any = {"rtol": 1e-4, "atol": 1e-4}
+    sample = partial(Sample, rtol=1e-4, atol=1e-4)
     return (
-        Sample((Arr(("n", 2, 5, 6)), moves("n", 18, 5, 6), Arr((3, 2, 3, 3))), DeformableAttrs(padding=1), **tolerance),
-        Sample(
+        sample((Arr(("n", 2, 5, 6)), moves("n", 18, 5, 6), Arr((3, 2, 3, 3))), DeformableAttrs(padding=1)),
+        sample(
             (Arr((1, 4, 6, 5)), moves(1, 16, 3, 2), Arr((2, 2, 2, 2)), Arr((1, 8, 3, 2))),
             DeformableAttrs(strides=2, groups=2, deformable_groups=2),
-            **tolerance,
         ),
-        Sample(
+        sample(
             (Arr((1, 5, 6, 2)), moves(1, 3, 4, 8), Arr((2, 2, 2, 3))),
             DeformableAttrs(dilation=2, data_layout="NHWC", kernel_layout="HWIO"),
-            **tolerance,
         ),
-        Sample(
+        sample(
             (Arr((1, 1, 4, 4), "float64"), moves(1, 8, 3, 3), Arr((1, 1, 2, 2), "float64")),
             DeformableAttrs(),
             rtol=1e-12,

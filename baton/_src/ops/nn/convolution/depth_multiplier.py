@@ -9,29 +9,32 @@ The attribute `channels` (C * M) tells it from a mistake in the groups. Source: 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import as_dim, known_dim
 from baton._src.ops.layout_names import layout_over
+from baton._src.ops.nn.convolution.geometry import Geometry
+from baton._src.ops.said_dims import said_dims
 from baton._src.ops.windows import SPATIAL
 
 
-def depth_multiplier(a: Any, extents: Mapping[str, Any]) -> int:
+def depth_multiplier(a: Geometry, extents: Mapping[str, Dim]) -> int:
     """M of a kernel of these extents; 1 where it has input channels as usual."""
-    outputs, inner, channels = (
-        d if isinstance(d, int) else getattr(d, "value", None) for d in (extents["O"], extents.get("I"), a.channels)
-    )
-    if a.spatial != 2 or a.groups == 1 or outputs != a.groups or outputs is None or inner is None:
+    outputs, inner, channels = (None if d is None else as_dim(d) for d in (extents["O"], extents.get("I"), a.channels))
+    if a.spatial != 2 or a.groups == 1 or outputs != a.groups or not isinstance(inner, int):
         return 1
-    return int(inner) if inner > 1 and channels == outputs * inner else 1
+    return inner if inner > 1 and channels == a.groups * inner else 1
 
 
-def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
+def decompose(b: CallMaker, args: Exprs, a: Geometry, out: TensorInfo) -> GraphExpr | None:
     """The convolution by the kernel (C * M, 1, ...); None where there is no multiplier."""
     kernel = layout_over(a.kernel_layout, "OI" + SPATIAL[a.spatial], "kernel_layout", nested=True)
-    shape = getattr(args[1].struct_info, "shape", None)
+    shape = said_dims(args[1].struct_info_)
     if a.groups == 1 or shape is None or not kernel.is_plain:
         return None
-    extents = dict(zip((letter for letter, _ in kernel.axes), shape.values))
+    extents = dict(zip((letter for letter, _ in kernel.axes), shape))
     if depth_multiplier(a, extents) == 1:
         return None
     plain, layout = _plain(b, args[1], extents)
@@ -39,12 +42,12 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
     return b.op(f"nn.conv{a.spatial}d", args[0], plain, **options)
 
 
-def _plain(b: Any, w: Any, extents: dict[str, Any]) -> tuple[Any, str]:
+def _plain(b: CallMaker, w: GraphExpr, extents: Mapping[str, Dim]) -> tuple[GraphExpr, str]:
     """The kernel, and its layout: the same, with I right behind O."""
     before = list(extents)
     letters = [letter for letter in before if letter != "I"]
     letters.insert(letters.index("O") + 1, "I")
     if letters != before:
         w = b.op("permute_dims", w, axes=tuple(before.index(letter) for letter in letters))
-    shape = {**extents, "O": int(extents["O"]) * int(extents["I"]), "I": 1}
+    shape = {**extents, "O": known_dim(extents["O"]) * known_dim(extents["I"]), "I": 1}
     return b.op("reshape", w, b.shape([shape[letter] for letter in letters])), "".join(letters)

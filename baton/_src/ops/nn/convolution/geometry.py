@@ -6,9 +6,9 @@ Convolutions, transposed and deformable ones and their gradients share it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import ClassVar, TypeVar
 
-from baton._src.ir.attrs import set_attr
+from baton._src.ir.attrs import Attrs, set_attr
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.broadcasting import same_vdevice
@@ -19,13 +19,31 @@ from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.windows import SPATIAL, both_sides, per_axis, steps
 from baton._src.values.dtype import VOID, DataType
 
+
+class Geometry(Attrs):
+    """What the attributes of convolutions have in common; `spatial` is the number of spatial axes."""
+
+    spatial: ClassVar[int]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    channels: Dim | None
+    kernel_size: tuple[int, ...] | None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str
+    out_dtype: DataType
+
+
+G = TypeVar("G", bound=Geometry)
 Extents = dict[str, Dim]
 """By the letters of a layout."""
-Rule = Callable[[OpCall[Any], DimMath, Extents, Extents], Extents]
+Rule = Callable[[OpCall[G], DimMath, Extents, Extents], Extents]
 """The extents of a result by those of the data and the kernel."""
 
 
-def normalise_geometry(a: Any, kernel_channels: str) -> None:
+def normalise_geometry(a: Geometry, kernel_channels: str) -> None:
     """One number for each spatial axis; both sides of the border; layouts spelled out."""
     count = a.spatial
     letters = SPATIAL[count]
@@ -42,7 +60,7 @@ def normalise_geometry(a: Any, kernel_channels: str) -> None:
     set_attr(a, "out_dtype", DataType(a.out_dtype or VOID))
 
 
-def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
+def orders(attributes: Geometry) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
     """The layouts of data, kernel and result."""
     letters = SPATIAL[attributes.spatial]
     data = layout_over(attributes.data_layout, "NC" + letters, "data_layout")
@@ -51,7 +69,13 @@ def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
     return data, kernel, out
 
 
-def infer_extents(call: OpCall[Any], rule: Rule) -> Info:
+def kernel_size(a: Geometry) -> tuple[int, ...]:
+    """Of an operator that is told it."""
+    assert a.kernel_size is not None
+    return a.kernel_size
+
+
+def infer_extents(call: OpCall[G], rule: Rule[G]) -> Info:
     """The result of data and kernel: its extents by `rule`, none where those of an operand are unknown. (An unknown
     kernel is no obstacle if `channels` and `kernel_size` are given.)
     """
@@ -69,20 +93,24 @@ def infer_extents(call: OpCall[Any], rule: Rule) -> Info:
     return TensorInfo(out.physical(math, extents), dtype, vdevice=device)
 
 
-def infer_kernel(call: OpCall[Any], channels: Callable[[DimMath, Dim], Extents]) -> Sequence[TensorInfo | None]:
+def infer_kernel(
+    call: OpCall[Geometry], channels: Callable[[DimMath, Dim, Dim], Extents]
+) -> Sequence[TensorInfo | None]:
     """A kernel of unknown type: of the data's dtype, in its layout, of `kernel_size`. `channels` gives its O and I
-    by the data's channels.
+    by the channels of the data and of the result.
     """
     a, x = call.attrs, call.tensor(0)
     if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
         return (None, None)
     data, kernel, _ = orders(a)
     math = DimMath(call.prover)
-    extents = dict(zip(SPATIAL[a.spatial], a.kernel_size)) | channels(math, data.canonical(math, x.shape)["C"])
+    extents = dict(zip(SPATIAL[a.spatial], a.kernel_size)) | channels(
+        math, data.canonical(math, x.shape)["C"], a.channels
+    )
     return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
 
 
-def _kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> Extents | None:
+def _kernel_extents(call: OpCall[Geometry], math: DimMath, kernel: AxisOrder) -> Extents | None:
     """O, I and spatial extents of the kernel, from its type or else from the attributes; None if unknown."""
     a, w = call.attrs, call.tensor(1)
     letters = SPATIAL[a.spatial]

@@ -5,23 +5,29 @@ Layouts that are not channels first are transposed before and after.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Gradients
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.mixed_dtypes import like_operands, like_result
 from baton._src.ops.nn.convolution.depth_multiplier import depth_multiplier
+from baton._src.ops.nn.convolution.geometry import Geometry
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
 
 
-def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: Geometry, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """[towards data, towards weight]"""
     sizes = [named_dims(t.struct_info, "a convolution") for t in (*args, out)]
     found = _in_any_layout(b, like_result(b, args, grad), a, sizes, grad)
     return like_operands(b, found, args, grad)
 
 
-def _in_any_layout(b: Any, args: Any, a: Any, sizes: Any, grad: Any) -> list[Any]:
+def _in_any_layout(
+    b: CallMaker, args: Exprs, a: Geometry, sizes: Sequence[Sequence[Dim]], grad: GraphExpr
+) -> list[GraphExpr]:
     letters = SPATIAL[a.spatial]
     plain = ("NC" + letters, "OI" + letters)
     layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
@@ -38,12 +44,14 @@ def _in_any_layout(b: Any, args: Any, a: Any, sizes: Any, grad: Any) -> list[Any
     return [_in_order(b, value, order, given) for value, order, given in zip(found, plain, layouts)]
 
 
-def _in_order(b: Any, x: Any, given: str, wanted: str) -> Any:
+def _in_order(b: CallMaker, x: GraphExpr, given: str, wanted: str) -> GraphExpr:
     """`x` with its axes in another order."""
     return x if given == wanted else b.op("permute_dims", x, axes=tuple(given.index(letter) for letter in wanted))
 
 
-def _channels_first(b: Any, args: Any, a: Any, sizes: Any, grad: Any) -> list[Any]:
+def _channels_first(
+    b: CallMaker, args: Exprs, a: Geometry, sizes: Sequence[Sequence[Dim]], grad: GraphExpr
+) -> list[GraphExpr]:
     x, w = args
     letters = SPATIAL[a.spatial]
     outputs, inner, *kernel = known_dims(sizes[1], "a convolution")
@@ -66,7 +74,7 @@ def _channels_first(b: Any, args: Any, a: Any, sizes: Any, grad: Any) -> list[An
     return [to_data, b.op("reshape", to_kernel, b.shape((outputs, inner, *kernel))) if has_multiplier else to_kernel]
 
 
-def _left_over(a: Any, extents: Any, kernel: Any) -> tuple[int, ...]:
+def _left_over(a: Geometry, extents: Sequence[Dim], kernel: Sequence[int]) -> tuple[int, ...]:
     """How many elements of the padded data are behind the last window, by axis: with strides of 1 none are."""
     found = []
     for i, (extent, taps, stride) in enumerate(zip(extents, kernel, a.strides)):
@@ -75,7 +83,7 @@ def _left_over(a: Any, extents: Any, kernel: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _towards_kernel(b: Any, x: Any, a: Any, kernel: Any, grad: Any) -> Any:
+def _towards_kernel(b: CallMaker, x: GraphExpr, a: Geometry, kernel: Sequence[int], grad: GraphExpr) -> GraphExpr:
     """Of one axis as of two, the first of one element."""
     geometry = {name: getattr(a, name) for name in ("strides", "padding", "dilation")}
     if a.spatial != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from types import EllipsisType
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.linalg.products import result_dtype
 from baton._src.ops.nn.convolution.depth_multiplier import depth_multiplier
+from baton._src.ops.nn.convolution.geometry import Geometry
 from baton._src.ops.precision import accumulator
 from baton._src.ops.windows import SPATIAL, np_padded
 from baton._src.values.tensor import AnyArray
 
 
-def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
+def convolve(x: AnyArray, w: AnyArray, a: Geometry, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
     """Forward convolution in any layout."""
     images, taps = _canonical(x, w, a, orders, "OI")
     if depth_multiplier(a, {"O": taps.shape[0], "I": taps.shape[1]}) > 1:
@@ -31,7 +32,7 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
 
 
 def _canonical(
-    x: AnyArray, w: AnyArray, a: Any, orders: Sequence[AxisOrder], channels: str
+    x: AnyArray, w: AnyArray, a: Geometry, orders: Sequence[AxisOrder], channels: str
 ) -> tuple[AnyArray, AnyArray]:
     """Images (N, C, spatial) and taps, `channels` first, in the dtype in which products are summed up."""
     letters, kept = SPATIAL[a.spatial], accumulator(result_dtype(x, a.out_dtype)).numpy
@@ -39,12 +40,14 @@ def _canonical(
     return images.astype(kept), taps.astype(kept)
 
 
-def _laid_out(result: AnyArray, x: AnyArray, a: Any, out: AxisOrder) -> AnyArray:
+def _laid_out(result: AnyArray, x: AnyArray, a: Geometry, out: AxisOrder) -> AnyArray:
     """A result (N, C, spatial) in the dtype and layout that are asked for."""
     return from_canonical(result.astype(result_dtype(x, a.out_dtype).numpy), out, "NC" + SPATIAL[a.spatial])
 
 
-def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any, groups: int) -> AnyArray:
+def convolve_valid(
+    images: AnyArray, taps: AnyArray, strides: Sequence[int], dilation: Sequence[int], groups: int
+) -> AnyArray:
     """(N, C, spatial) with (O, C / groups, spatial), no padding."""
     spatial = images.ndim - 2
     n, o = images.shape[0], taps.shape[0]
@@ -55,25 +58,25 @@ def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any
     kernels = taps.reshape(groups, o // groups, *taps.shape[1:])
     result = np.zeros((n, groups, o // groups, *extents), images.dtype)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
-        view: Any = tuple(
-            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides)
-        )
+        view = tuple(slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides))
         window = grouped[(slice(None), slice(None), slice(None), *view)]
         result += np.einsum("ngi...,goi->ngo...", window, kernels[_at(tap)])
     return result.reshape(n, o, *extents)
 
 
-def _at(tap: Any) -> Any:
+def _at(tap: tuple[int, ...]) -> tuple[EllipsisType | int, ...]:
     """The index of one kernel tap on the last axes."""
     return (..., *tap)
 
 
-def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
+def convolve_transposed(
+    x: AnyArray, w: AnyArray, a: Geometry, output_padding: Sequence[int], orders: tuple[AxisOrder, AxisOrder, AxisOrder]
+) -> AnyArray:
     """The transpose of convolution: every element of the data spreads the kernel around itself."""
     images, taps = _canonical(x, w, a, orders, "IO")
     count = a.spatial
     full = [
-        (images.shape[2 + i] - 1) * a.strides[i] + (taps.shape[2 + i] - 1) * a.dilation[i] + 1 + a.output_padding[i]
+        (images.shape[2 + i] - 1) * a.strides[i] + (taps.shape[2 + i] - 1) * a.dilation[i] + 1 + output_padding[i]
         for i in range(count)
     ]
     n, c = images.shape[:2]
@@ -82,7 +85,7 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
     kernels = taps.reshape(a.groups, c // a.groups, *taps.shape[1:])
     result = np.zeros((n, a.groups, each, *full), images.dtype)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
-        view: Any = tuple(
+        view = tuple(
             slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
         )
         spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[_at(tap)])

@@ -8,11 +8,12 @@ Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.attrs import attr, attrs, set_attr
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef, OwnMaker
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, whole
@@ -20,7 +21,14 @@ from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.linear_axes import known_dims, named_dims
 from baton._src.ops.mixed_dtypes import like_operands, like_result
-from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, infer_kernel, normalise_geometry, orders
+from baton._src.ops.nn.convolution.geometry import (
+    Extents,
+    Geometry,
+    infer_extents,
+    infer_kernel,
+    normalise_geometry,
+    orders,
+)
 from baton._src.ops.nn.convolution.reference import convolve_transposed
 from baton._src.ops.nn.convolution.transpose_few_points import decompose
 from baton._src.ops.precision import accumulator
@@ -28,25 +36,27 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
 from baton._src.support.diagnostics import fail
 from baton._src.te.tag import PAD_TAG, default_tag
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
-class ConvTransposeAttrs(Attrs):
+class ConvTransposeAttrs(Geometry):
     """The geometry of the convolution whose adjoint this is."""
 
     spatial: ClassVar[int] = 2
 
-    strides: Any = attr(1, "distance of the spread elements")
-    padding: Any = attr(0, "what is cut off: one, one per axis, or begins then ends")
-    output_padding: Any = attr(0, "extra extent at the end of every axis")
-    dilation: Any = attr(1, "dilation of the kernel")
+    strides: tuple[int, ...] = attr(1, "distance of the spread elements")
+    padding: tuple[int, ...] = attr(0, "what is cut off: one, one per axis, or begins then ends")
+    output_padding: tuple[int, ...] = attr(0, "extra extent at the end of every axis")
+    dilation: tuple[int, ...] = attr(1, "dilation of the kernel")
     groups: int = attr(1, "the number of independent groups of channels")
-    channels: Any = attr(None, "number of output channels", relay_only=True)
-    kernel_size: Any = attr(None, "spatial extents of the kernel", relay_only=True)
+    channels: Dim | None = attr(None, "number of output channels", relay_only=True)
+    kernel_size: tuple[int, ...] | None = attr(None, "spatial extents of the kernel", relay_only=True)
     data_layout: str = attr("", "layout of the data")
     kernel_layout: str = attr("", "layout of the kernel")
     out_layout: str = attr("", "layout of the result; empty: that of the data")
-    out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
+    out_dtype: DataType = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
         normalise_geometry(self, "IO")
@@ -82,38 +92,38 @@ class Conv3DTransposeAttrs(ConvTransposeAttrs):
 
 
 def relay_builder(
-    make: Any,
-    data: Any,
-    weight: Any,
-    strides: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    make: OwnMaker,
+    data: GraphExpr,
+    weight: GraphExpr,
+    strides: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    channels: Any = None,
-    kernel_size: Any = None,
+    channels: Dim | None = None,
+    kernel_size: int | Sequence[int] | None = None,
     data_layout: str = "",
     kernel_layout: str = "",
     out_layout: str = "",
-    output_padding: Any = 0,
-    out_dtype: Any = "",
-) -> Any:
+    output_padding: int | Sequence[int] = 0,
+    out_dtype: object = "",
+) -> GraphExpr:
     """Relay's order of attributes."""
     fields = {key: value for key, value in locals().items() if key not in ("make", "data", "weight")}
     return make(data, weight, **fields)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[ConvTransposeAttrs]) -> Info:
     """The result's shape from the formula."""
     return infer_extents(call, _result)
 
 
-def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -> Extents:
+def _result(call: OpCall[ConvTransposeAttrs], math: DimMath, data: Extents, weights: Extents) -> Extents:
     a = call.attrs
     if "I" in weights and math.equal(data["C"], weights["I"]) is False:
         call.fail(f"the data has {data['C']} channels, the kernel takes {weights['I']}")
     if math.divides(a.groups, data["C"]) is False:
         call.fail(f"{data['C']} channels cannot be divided into {a.groups} groups")
-    channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
+    channels = weights["O"] if "I" not in weights else math.multiply(weights["O"], a.groups)
     if a.channels is not None and math.equal(channels, a.channels) is False:
         help = "leave channels out: the kernel says it"
         call.fail(f"channels is {a.channels}, but the kernel has {channels} output channels", help=help)
@@ -136,16 +146,16 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
     return result
 
 
-def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+def infer_inputs(call: OpCall[ConvTransposeAttrs]) -> Sequence[TensorInfo | None]:
     """A kernel of unknown type: (C, channels / groups, kernel_size...)."""
     a = call.attrs
-    return infer_kernel(call, lambda math, c: {"O": a.channels // a.groups, "I": c})
+    return infer_kernel(call, lambda math, c, o: {"O": math.floor_divide(o, a.groups), "I": c})
 
 
-def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Tensor:
+def _spread(x: k.Tensor, data: AxisOrder, a: ConvTransposeAttrs, kernel: Sequence[k.Scalar]) -> k.Tensor:
     """The data with stride - 1 zeros between elements and the border that the mirrored kernel needs."""
     letters = SPATIAL[a.spatial]
-    plan: dict[int, tuple[int, Any, Any]] = {}
+    plan: dict[int, tuple[int, k.Scalar, k.Scalar]] = {}
     for i, letter in enumerate(letters):
         reach = (k.index(kernel[i]) - 1) * a.dilation[i]
         begin = reach - a.padding[i]
@@ -153,9 +163,9 @@ def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Te
         plan[data.position(letter)] = (a.strides[i], begin, end)
     shape = [d if i not in plan else (d - 1) * plan[i][0] + 1 + plan[i][1] + plan[i][2] for i, d in enumerate(x.shape)]
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         where = list(indices)
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for axis, (stride, begin, _) in plan.items():
             at = indices[axis] - begin
             inside += [at >= k.index(0), at < (x.shape[axis] - 1) * stride + 1]
@@ -168,7 +178,7 @@ def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Te
         return k.compute(shape, body, "pad_temp")
 
 
-def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], attributes: ConvTransposeAttrs, out: k.Result) -> k.Tensor:
     """Spread the data, then one reduction with the kernel read backwards."""
     x, w = inputs
     a = attributes
@@ -182,7 +192,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     inner = (w.shape[kernel.position("I")] * kernel.block("I")) // a.groups
     channel = k.reduce_axis(inner, "rc")
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
         output = whole(at["C"])
         group = k.index(0) if a.groups == 1 else output // k.divisor(each)
@@ -198,12 +208,12 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     return rounded(k.compute(out.shape, body, f"conv{a.spatial}d_transpose"), out.dtype)
 
 
-def reference(inputs: Any, attributes: Any) -> Any:
+def reference(inputs: Sequence[AnyArray], attributes: ConvTransposeAttrs) -> AnyArray:
     """Every element of the data adds the kernel, scaled, to the result."""
-    return convolve_transposed(inputs[0], inputs[1], attributes, orders(attributes))
+    return convolve_transposed(inputs[0], inputs[1], attributes, attributes.output_padding, orders(attributes))
 
 
-def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: ConvTransposeAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Towards the data the convolution itself; towards the kernel the data slides over the gradient."""
     count = a.spatial
     letters = SPATIAL[count]
@@ -230,17 +240,17 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     return like_operands(b, [to_data, b.op("permute_dims", to_kernel, axes=swap)], args, grad)
 
 
-def _extents(x: Any) -> tuple[Any, ...]:
+def _extents(x: GraphExpr) -> tuple[Dim, ...]:
     return named_dims(x.struct_info, "a transposed convolution")[2:]
 
 
-def _cut(b: Any, x: Any, extents: Sequence[Any]) -> Any:
+def _cut(b: CallMaker, x: GraphExpr, extents: Sequence[Dim]) -> GraphExpr:
     """The first elements of `x` along its spatial axes."""
     count = len(extents)
     return b.op("strided_slice", x, tuple(range(2, count + 2)), (0,) * count, tuple(extents))
 
 
-def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+def _samples(record: type[ConvTransposeAttrs], spatial: int) -> tuple[Sample, ...]:
     s = (4,) * (spatial - 1)
     kernel = (3,) * spatial
     strided = record(strides=2, padding=1, output_padding=1)
@@ -256,7 +266,7 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     )
 
 
-def _define(spatial: int, record: Any) -> OpDef[Any]:
+def _define(spatial: int, record: type[ConvTransposeAttrs]) -> OpDef[ConvTransposeAttrs]:
     return OpDef(
         f"nn.conv{spatial}d_transpose",
         record,

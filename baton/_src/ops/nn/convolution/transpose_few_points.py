@@ -9,20 +9,27 @@ vectors.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
+
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import as_dims
+from baton._src.ops.nn.convolution.geometry import Geometry
+from baton._src.ops.said_dims import said_dims
 
 _POINTS = 16
 """Up to so many points; convolutions of more have vectors of them that pay."""
 
 
-def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
+def decompose(b: CallMaker, args: Exprs, a: Geometry, out: TensorInfo) -> GraphExpr | None:
     """The product; None for larger images, strides, groups, other layouts, integers, or shapes that are not known."""
     x, w = args
-    shapes = [getattr(arg.struct_info.shape, "values", None) for arg in args]
-    known = None if out.shape is None or None in shapes else _numbers(*shapes, out.shape[1:])
+    shapes = [shape for arg in args if (shape := said_dims(arg.struct_info_)) is not None]
+    known = None if out.shape is None or len(shapes) < len(args) else _numbers(*shapes, out.shape[1:])
     same = x.struct_info.dtype == w.struct_info.dtype == out.dtype and out.dtype.is_float
     plain = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout) == ("NCHW", "IOHW", "NCHW")
     if known is None or not same or not plain or a.groups != 1 or any(s != 1 for s in a.strides):
@@ -46,7 +53,7 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
     return b.op("permute_dims", found, axes=(0, 3, 1, 2))
 
 
-def _numbers(*shapes: Any) -> list[list[int]] | None:
+def _numbers(*shapes: Sequence[Dim]) -> list[list[int]] | None:
     """Shapes as numbers, if all are."""
-    found = [[getattr(d, "value", d) for d in shape] for shape in shapes]
-    return found if all(isinstance(d, int) for shape in found for d in shape) else None
+    found = [[d for d in as_dims(shape) if isinstance(d, int)] for shape in shapes]
+    return found if [len(shape) for shape in found] == [len(shape) for shape in shapes] else None

@@ -8,11 +8,12 @@ given, as the data may be larger than what the windows cover. Source: facts rela
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
@@ -21,7 +22,7 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import whole
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, Conv3DAttrs, ConvAttrs
-from baton._src.ops.nn.convolution.geometry import orders
+from baton._src.ops.nn.convolution.geometry import kernel_size, orders
 from baton._src.ops.nn.convolution.weight_gradient_planes import compute_planes, serves_planes
 from baton._src.ops.nn.convolution.weight_gradient_products import decompose, decompose_volumes
 from baton._src.ops.operand_checks import check_layout_rank
@@ -29,6 +30,7 @@ from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, np_padded, padded, window_extent
+from baton._src.values.tensor import AnyArray
 
 
 def infer(call: OpCall[ConvAttrs]) -> Info:
@@ -63,14 +65,14 @@ def _check_windows(call: OpCall[ConvAttrs], math: DimMath, grad: dict[str, Dim],
     a = call.attrs
     if math.equal(grad["N"], data["N"]) is False:
         call.fail(f"{grad['N']} images of the gradient for {data['N']} of the data")
-    for n, letter in enumerate(SPATIAL[a.spatial]):
+    for n, (letter, taps) in enumerate(zip(SPATIAL[a.spatial], kernel_size(a))):
         begin, end = a.padding[n], a.padding[n + a.spatial]
-        most = window_extent(math, data[letter], a.kernel_size[n], a.strides[n], a.dilation[n], begin, end)
+        most = window_extent(math, data[letter], taps, a.strides[n], a.dilation[n], begin, end)
         if math.at_most(grad[letter], most) is False:
             call.fail(f"the gradient has {grad[letter]} elements along {letter}, the data only {most} windows")
 
 
-def compute(inputs: Any, a: ConvAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: ConvAttrs, out: k.Result) -> k.Tensor:
     """A padding stage (if any), then one reduction over images and places."""
     grad, x = inputs
     data, kernel, result = orders(a)
@@ -85,7 +87,7 @@ def compute(inputs: Any, a: ConvAttrs, out: Any) -> Any:
     each = k.index(grad.shape[result.position("C")]) // k.index(a.groups)
     inner = k.index(x.shape[data.position("C")]) // k.index(a.groups)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = kernel.split(indices)
         place = {c: axis.var for c, axis in axes.items()}
         channel = at["I"] if a.groups == 1 else whole(at["O"]) // k.divisor(each) * inner + whole(at["I"])
@@ -100,7 +102,7 @@ def compute(inputs: Any, a: ConvAttrs, out: Any) -> Any:
     return rounded(k.compute(out.shape, body, "conv_backward_weight"), out.dtype)
 
 
-def reference(inputs: Any, a: ConvAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: ConvAttrs) -> AnyArray:
     """Tap by tap."""
     data, kernel, out = orders(a)
     dtype, letters, count = result_dtype(inputs[1], a.out_dtype), SPATIAL[a.spatial], a.spatial
@@ -110,17 +112,15 @@ def reference(inputs: Any, a: ConvAttrs) -> Any:
     n, o, *places = slope.shape
     slope = slope.reshape(n, a.groups, o // a.groups, -1) if slope.size else slope
     x = x.reshape(n, a.groups, x.shape[1] // a.groups, *x.shape[2:])
-    found = np.zeros((o, x.shape[2], *a.kernel_size), kept)
-    for tap in np.ndindex(*a.kernel_size) if slope.size and x.size else ():
-        ends: Any = tuple(
-            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, places, a.strides)
-        )
+    found = np.zeros((o, x.shape[2], *kernel_size(a)), kept)
+    for tap in np.ndindex(*kernel_size(a)) if slope.size and x.size else ():
+        ends = tuple(slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, places, a.strides))
         met = x[(slice(None),) * 3 + ends].reshape(*x.shape[:3], -1)
         found[(slice(None), slice(None), *tap)] = np.einsum("ngos,ngis->goi", slope, met).reshape(o, x.shape[2])
     return from_canonical(found.astype(dtype.numpy), kernel, f"OI{letters}")
 
 
-def relay_builder(make: Any, grad: Any, data: Any, *geometry: Any, **options: Any) -> Any:
+def relay_builder(make: OwnMaker, grad: GraphExpr, data: GraphExpr, *geometry: object, **options: object) -> GraphExpr:
     """TVM's order: strides, padding, dilation, groups, channels, kernel_size, then three layouts and the dtype."""
     names = "strides padding dilation groups channels kernel_size grad_layout data_layout kernel_layout out_dtype"
     given = by_name(make.definition.name, names.split(), geometry, options)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import as_dims, known_dim
 from baton._src.ops.loop_nests import both, local, loop
+from baton._src.ops.nn.convolution.geometry import Geometry, kernel_size
 from baton._src.ops.precision import accumulator
 from baton._src.ops.vector_loops import VECTOR, along, load, over_rows, places
 from baton._src.te.computation import extern
@@ -31,19 +33,19 @@ _SUMS = 12
 """Sums that are kept in registers at a time."""
 
 
-def serves_planes(a: Any, grad: Sequence[Any], x: Sequence[Any], is_float: bool) -> bool:
+def serves_planes(a: Geometry, grad: Sequence[Dim], x: Sequence[Dim], is_float: bool) -> bool:
     """Whether the kernel serves: channels first, floats of one kind, planes of known size."""
     layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
-    sizes = [getattr(d, "value", d) for d in (*grad[1:], *x[1:])]
+    sizes = as_dims((*grad[1:], *x[1:]))
     known = all(isinstance(size, int) and size > 0 for size in sizes)
     return is_float and known and layouts == ("NCHW", "OIHW", "NCHW")
 
 
-def compute_planes(inputs: Any, a: Any, out: Any) -> Any:
+def compute_planes(inputs: Sequence[k.Tensor], a: Geometry, out: k.Result) -> k.Tensor:
     """One extern computation; see the module."""
     grad, x = inputs
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return _Planes(a, ins, outs[0]).whole()
 
     return extern(k.dims(out.shape), [grad, x], body, "conv2d_backward_weight", out.dtype)
@@ -52,15 +54,16 @@ def compute_planes(inputs: Any, a: Any, out: Any) -> Any:
 class _Planes:
     """The statements, over the buffers of one call."""
 
-    def __init__(self, a: Any, ins: Sequence[Buffer], out: Buffer) -> None:
+    def __init__(self, a: Geometry, ins: Sequence[Buffer], out: Buffer) -> None:
         self.a, (self.grad, self.x), self.out = a, ins, out
         self.dtype = accumulator(out.dtype)
         self.lanes = VECTOR // self.dtype.itemsize
         self.images = self.grad.shape[0]
-        self.result, self.image = (tuple(int(d.value) for d in b.shape[2:]) for b in ins)  # type: ignore[attr-defined]
-        self.outputs, self.inner = (int(d.value) for d in out.shape[:2])  # type: ignore[attr-defined]
+        self.taps = kernel_size(a)
+        self.result, self.image = (tuple(map(known_dim, b.shape[2:])) for b in ins)
+        self.outputs, self.inner = map(known_dim, out.shape[:2])
         """Output channels, and input channels of a group."""
-        reach = [(n - 1) * d for n, d in zip(a.kernel_size, a.dilation)]
+        reach = [(n - 1) * d for n, d in zip(self.taps, a.dilation)]
         self.part = tuple(n + r // s for n, r, s in zip(self.result, reach, a.strides))
         """Rows and columns of a part of the data."""
         self.run = -(-self.result[0] * self.part[1] // self.lanes) * self.lanes
@@ -87,7 +90,7 @@ class _Planes:
                 lambda s: local("data", (room * parts,), self.dtype, lambda d: planes(s, d)),
             )
 
-        return over_rows((k.index(self.outputs),), self.run * self.inner * prod(self.a.kernel_size), each)
+        return over_rows((k.index(self.outputs),), self.run * self.inner * prod(self.taps), each)
 
     def _zeros(self, buffer: Buffer, count: int) -> Stmt:
         return along(count, self.lanes, lambda at, n: BufferStore(buffer, self._constant(n), (places(at, n),)))
@@ -98,7 +101,7 @@ class _Planes:
 
     def _sums(self, o: PrimExpr, i: PrimExpr, slope: Buffer, data: Buffer) -> Iterator[Stmt]:
         """All places of the kernel, for one pair of channels."""
-        taps = [(r, c) for r in range(self.a.kernel_size[0]) for c in range(self.a.kernel_size[1])]
+        taps = [(r, c) for r in range(self.taps[0]) for c in range(self.taps[1])]
         each = -(-self.outputs // self.a.groups)
         channel = o // k.index(each) * k.index(self.inner) + i
         for begin in range(0, len(taps), _SUMS):

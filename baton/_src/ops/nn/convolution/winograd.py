@@ -12,15 +12,16 @@ Networks; facts relay-language §6 level 10.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, known_dim, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
@@ -30,6 +31,7 @@ from baton._src.ops.positional import by_name
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import np_padded, padded, window_extent
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
 _POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1 / 3, -1 / 3)
@@ -69,15 +71,15 @@ class WinogradAttrs(Conv2DAttrs):
         normalise_geometry(self, "OI")
 
 
-def _check_tile(call: OpCall[Any], m: int, r: int) -> None:
+def _check_tile(call: OpCall[Attrs], m: int, r: int) -> None:
     if m < 1 or r < 1 or m + r - 2 > len(_POINTS):
         call.fail(f"tile_size {m} for a kernel of {r} is out of range", code="op-attribute")
 
 
-def _table(matrix: AnyArray, dtype: Any, name: str) -> k.Tensor:
+def _table(matrix: AnyArray, dtype: DataType, name: str) -> k.Tensor:
     """A small matrix as a tensor."""
 
-    def body(i: Any, j: Any) -> Any:
+    def body(i: k.Scalar, j: k.Scalar) -> k.Scalar:
         value, place = k.const(0, dtype), i * k.index(matrix.shape[1]) + j
         for number, element in enumerate(matrix.ravel().tolist()):
             value = k.select(k.tir.EQ(place, k.index(number)), k.const(element, dtype), value) if element else value
@@ -100,24 +102,25 @@ def infer_weight(call: OpCall[WeightTransformAttrs]) -> Info:
     return TensorInfo((m + rows - 1, m + rows - 1, o, i), w.dtype)
 
 
-def compute_weight(inputs: Any, a: WeightTransformAttrs, out: Any) -> Any:
+def compute_weight(inputs: Sequence[k.Tensor], a: WeightTransformAttrs, out: k.Result) -> k.Tensor:
     """One reduction over both axes of the kernel."""
     (w,) = inputs
-    kept, r = accumulator(out.dtype), int(w.shape[3].value)
+    kept, r = accumulator(out.dtype), known_dim(w.shape[3])
     table = _table(matrices(a.tile_size, r)[2], kept, "G")
     axes = [k.reduce_axis(r, name) for name in ("p", "q")]
     p, q = (axis.var for axis in axes)
 
-    def body(x: Any, y: Any, o: Any, i: Any) -> Any:
+    def body(x: k.Scalar, y: k.Scalar, o: k.Scalar, i: k.Scalar) -> k.Scalar:
         return k.reduce_sum(k.cast(kept, w(o, i, p, q)) * table(x, p) * table(y, q), axes)
 
     return rounded(k.compute(out.shape, body, "transform_weight"), out.dtype)
 
 
-def reference_weight(inputs: Any, a: WeightTransformAttrs) -> Any:
+def reference_weight(inputs: Sequence[AnyArray], a: WeightTransformAttrs) -> AnyArray:
     """G g Gᵀ"""
     g = matrices(a.tile_size, inputs[0].shape[3])[2]
-    return np.einsum("xp,oipq,yq->xyoi", g, inputs[0].astype(np.float64), g).astype(inputs[0].dtype)
+    found: AnyArray = np.einsum("xp,oipq,yq->xyoi", g, inputs[0].astype(np.float64), g).astype(inputs[0].dtype)
+    return found
 
 
 def infer(call: OpCall[WinogradAttrs]) -> Info:
@@ -152,10 +155,10 @@ def infer(call: OpCall[WinogradAttrs]) -> Info:
     return TensorInfo((x.shape[0], outputs, *extents), dtype)
 
 
-def compute(inputs: Any, a: WinogradAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: WinogradAttrs, out: k.Result) -> k.Tensor:
     """Transform tiles of data, multiply by channels, transform back."""
     x, u = inputs
-    m, n = a.tile_size, int(u.shape[0].value)
+    m, n = a.tile_size, known_dim(u.shape[0])
     kept = accumulator(out.dtype)
     to_out, to_data = (_table(t, kept, name) for t, name in zip(matrices(m, n - m + 1)[:2], ("A", "B")))
     height, width = (k.index(d) for d in out.shape[2:])
@@ -165,16 +168,16 @@ def compute(inputs: Any, a: WinogradAttrs, out: Any) -> Any:
     source = padded(x, layout_over("NCHW", "NCHW", "data_layout"), "HW", begins, ends, 0)
     tiles = k.index(x.shape[0]) * high * wide
 
-    def tile(e: Any, f: Any, c: Any, t: Any) -> Any:
+    def tile(e: k.Scalar, f: k.Scalar, c: k.Scalar, t: k.Scalar) -> k.Scalar:
         p, q = (axis.var for axis in taps)
         row, column = t // wide % high * k.index(m) + p, t % wide * k.index(m) + q
         value = k.cast(kept, source(t // (high * wide), c, row, column))
         return k.reduce_sum(value * to_data(p, e) * to_data(q, f), taps)
 
-    def product(e: Any, f: Any, o: Any, t: Any) -> Any:
+    def product(e: k.Scalar, f: k.Scalar, o: k.Scalar, t: k.Scalar) -> k.Scalar:
         return k.reduce_sum(k.cast(kept, u(e, f, o, channel.var)) * data(e, f, channel.var, t), [channel])
 
-    def back(b: Any, o: Any, i: Any, j: Any) -> Any:
+    def back(b: k.Scalar, o: k.Scalar, i: k.Scalar, j: k.Scalar) -> k.Scalar:
         p, q = (axis.var for axis in places)
         t = (b * high + i // k.index(m)) * wide + j // k.index(m)
         return k.reduce_sum(products(p, q, o, t) * to_out(p, i % k.index(m)) * to_out(q, j % k.index(m)), places)
@@ -186,7 +189,7 @@ def compute(inputs: Any, a: WinogradAttrs, out: Any) -> Any:
     return rounded(k.compute(out.shape, back, "winograd"), out.dtype)
 
 
-def reference(inputs: Any, a: WinogradAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: WinogradAttrs) -> AnyArray:
     """Aᵀ (U * Bᵀ d B) A, tile by tile."""
     x, u = (v.astype(np.float64) for v in inputs)
     m, n = a.tile_size, len(u)
@@ -203,7 +206,9 @@ def reference(inputs: Any, a: WinogradAttrs) -> Any:
     return found[:, :, :height, :width].astype(a.out_dtype.numpy if not a.out_dtype.is_void else inputs[0].dtype)
 
 
-def relay_builder(make: Any, data: Any, weight: Any, tile_size: int, *geometry: Any, **options: Any) -> Any:
+def relay_builder(
+    make: OwnMaker, data: GraphExpr, weight: GraphExpr, tile_size: int, *geometry: object, **options: object
+) -> GraphExpr:
     """TVM's order: the tile size, then strides, padding, dilation, groups, channels, kernel_size, layouts, dtype."""
     names = "strides padding dilation groups channels kernel_size data_layout kernel_layout out_layout out_dtype"
     given = by_name(make.definition.name, names.split(), geometry, options)
@@ -244,4 +249,4 @@ WINOGRAD = OpDef(
     summary="Winograd convolution with a kernel that is transformed already.",
 )
 
-WINOGRAD_CONVOLUTION: tuple[OpDef[Any], ...] = (WEIGHT_TRANSFORM, WINOGRAD)
+WINOGRAD_CONVOLUTION: tuple[Definition, ...] = (WEIGHT_TRANSFORM, WINOGRAD)

@@ -8,13 +8,13 @@ Source: seed 003; facts relax-ops-passes-vm §1 (nn), relay-language §6 level 1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -26,7 +26,9 @@ from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
 from baton._src.ops.reduce.variance import centred_squares, mean_stage
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -77,7 +79,7 @@ def infer_inputs(call: OpCall[BatchNormAttrs]) -> Sequence[TensorInfo | None]:
     return (None, vector, vector, vector, vector)
 
 
-def compute(inputs: Any, a: BatchNormAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: BatchNormAttrs, out: k.Results) -> tuple[k.Tensor, ...]:
     """One elementwise stage (after the statistics, when training); the vectors are copied or moved."""
     x, gamma, beta, mean, var = inputs
     axis = from_front(a.axis, x.ndim)
@@ -97,7 +99,7 @@ def compute(inputs: Any, a: BatchNormAttrs, out: Any) -> Any:
 
 
 def _moved(old: k.Tensor, new: k.Tensor, momentum: float) -> k.Tensor:
-    def body(i: Any) -> Any:
+    def body(i: k.Scalar) -> k.Scalar:
         before, now = k.wide(old(i)), k.wide(new(i))
         return k.cast(old.dtype, before * k.const(1 - momentum, before.dtype) + now * k.const(momentum, now.dtype))
 
@@ -106,9 +108,16 @@ def _moved(old: k.Tensor, new: k.Tensor, momentum: float) -> k.Tensor:
 
 
 def _normalise(
-    x: k.Tensor, gamma: k.Tensor, beta: k.Tensor, mean: k.Tensor, var: k.Tensor, a: Any, axis: int, out: Any
+    x: k.Tensor,
+    gamma: k.Tensor,
+    beta: k.Tensor,
+    mean: k.Tensor,
+    var: k.Tensor,
+    a: BatchNormAttrs,
+    axis: int,
+    out: k.Result,
 ) -> k.Tensor:
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         c = i[axis]
         deviation = k.sqrt(k.wide(var(c)) + k.const(a.epsilon, k.wide(var(c)).dtype))
         value = (k.wide(x(*i)) - k.wide(mean(c))) / deviation
@@ -119,7 +128,7 @@ def _normalise(
     return k.compute(x.shape, body, "batch_norm")
 
 
-def reference(inputs: Any, a: BatchNormAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: BatchNormAttrs) -> tuple[AnyArray, ...]:
     """The formula."""
     x, gamma, beta, mean, var = inputs
     axis = from_front(a.axis, x.ndim)
@@ -140,21 +149,22 @@ def reference(inputs: Any, a: BatchNormAttrs) -> Any:
     return (result.astype(x.dtype), *old)
 
 
-def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
+def decompose(b: CallMaker, args: Exprs, a: BatchNormAttrs, out: TupleInfo) -> GraphExpr:
     """Arithmetic with the statistics, folded into one scale and one shift per channel; when training the mean is taken
     off first: what is left may be little beside it."""
     x, gamma, beta, mean, var = args
-    dtype, ndim = out.fields[0].dtype, out.fields[0].ndim
+    info = x.struct_info
+    dtype, ndim = info.dtype, info.ndim
     after = tuple(range(1, ndim - from_front(a.axis, ndim)))
 
-    def spread(v: Any) -> Any:
+    def spread(v: GraphExpr) -> GraphExpr:
         return b.op("expand_dims", v, axis=after) if after else v
 
-    kept = (mean, var)
+    kept = [mean, var]
     if a.training:
         others = tuple(i for i in range(ndim) if i != from_front(a.axis, ndim))
         mean, var = b.op("mean", x, axis=others), b.op("variance", x, axis=others)
-        kept = tuple(_blend(b, old, new, a.momentum, dtype) for old, new in zip(kept, (mean, var)))
+        kept = [_blend(b, old, new, a.momentum, dtype) for old, new in zip(kept, (mean, var))]
     scale = b.op("divide", b.const(1.0, dtype), b.op("sqrt", b.op("add", var, b.const(a.epsilon, dtype))))
     if a.scale:
         scale = b.op("multiply", gamma, scale)
@@ -167,12 +177,12 @@ def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
     return b.tuple(b.op("add", b.op("multiply", x, spread(scale)), spread(shift)), *kept)
 
 
-def _blend(b: Any, old: Any, new: Any, momentum: float, dtype: Any) -> Any:
+def _blend(b: CallMaker, old: GraphExpr, new: GraphExpr, momentum: float, dtype: DataType) -> GraphExpr:
     kept = b.op("multiply", old, b.const(1 - momentum, dtype))
     return b.op("add", kept, b.op("multiply", new, b.const(momentum, dtype)))
 
 
-def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: BatchNormAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """With the statistics given; when training see `_training_gradient`."""
     x, gamma, _, mean, var = args
     g = b.item(grad, 0)
@@ -181,7 +191,7 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     others = tuple(i for i in range(info.ndim) if i != axis)
     after = tuple(range(1, info.ndim - axis))
 
-    def spread(v: Any) -> Any:
+    def spread(v: GraphExpr) -> GraphExpr:
         return b.op("expand_dims", v, axis=after) if after else v
 
     if a.training:
@@ -202,7 +212,14 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     ]
 
 
-def _training_gradient(b: Any, args: Any, a: BatchNormAttrs, grad: Any, others: Any, spread: Any) -> list[Any]:
+def _training_gradient(
+    b: CallMaker,
+    args: Exprs,
+    a: BatchNormAttrs,
+    grad: GraphExpr,
+    others: tuple[int, ...],
+    spread: Callable[[GraphExpr], GraphExpr],
+) -> list[GraphExpr]:
     """The batch's own statistics move with the data; the results keep `1 - momentum` of those given."""
     x, gamma = args[:2]
     dtype = x.struct_info.dtype
@@ -219,7 +236,9 @@ def _training_gradient(b: Any, args: Any, a: BatchNormAttrs, grad: Any, others: 
     return [b.op("add", to_x, moved), *_to_weights(b, g, normal, args, a, others), *kept]
 
 
-def _to_weights(b: Any, g: Any, normal: Any, args: Any, a: BatchNormAttrs, others: Any) -> tuple[Any, Any]:
+def _to_weights(
+    b: CallMaker, g: GraphExpr, normal: GraphExpr, args: Exprs, a: BatchNormAttrs, others: tuple[int, ...]
+) -> tuple[GraphExpr, GraphExpr]:
     """The gradients of gamma and beta."""
     to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(args[1], 0)
     to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(args[2], 0)
@@ -227,7 +246,7 @@ def _to_weights(b: Any, g: Any, normal: Any, args: Any, a: BatchNormAttrs, other
 
 
 def samples() -> tuple[Sample, ...]:
-    def call(shape: tuple[Any, ...], channels: Any, a: BatchNormAttrs, dtype: str = "float32") -> Sample:
+    def call(shape: tuple[SampleDim, ...], channels: SampleDim, a: BatchNormAttrs, dtype: str = "float32") -> Sample:
         vectors = [Arr((channels,), dtype) for _ in range(3)]
         half = dtype == "float16"
         return Sample(

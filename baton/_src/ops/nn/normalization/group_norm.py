@@ -7,12 +7,12 @@ Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
@@ -33,6 +33,7 @@ from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
 from baton._src.ops.reduce.variance import centred_squares, mean_stage
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -41,7 +42,9 @@ class GroupNormAttrs(Attrs):
 
     num_groups: int = attr(doc="the number of groups of channels")
     channel_axis: int = attr(1, "the channel axis", relax_only=True)
-    axes: Any = attr(None, "the axes normalised with each group; None: all after the channels", relax_only=True)
+    axes: tuple[int, ...] | None = attr(
+        None, "the axes normalised with each group; None: all after the channels", relax_only=True
+    )
     axis: int = attr(1, "the channel axis", relay_only=True)
     epsilon: float = attr(1e-5, "added to the variance")
     center: bool = attr(True, "add beta")
@@ -51,19 +54,18 @@ class GroupNormAttrs(Attrs):
         set_attr(self, "axes", as_axes(self.axes))
 
 
-def _channel_axis(a: Any) -> int:
+def _channel_axis(a: GroupNormAttrs | InstanceNormAttrs) -> int:
     """The channel axis by either language's name for it."""
-    found: int = a.channel_axis if a.channel_axis != 1 else a.axis
-    return found
+    return a.channel_axis if a.channel_axis != 1 else a.axis
 
 
-def _checked_channel(call: OpCall[Any], ndim: int) -> int:
+def _checked_channel(call: OpCall[GroupNormAttrs | InstanceNormAttrs], ndim: int) -> int:
     """The channel axis from the front; an error unless it, and the axes that are named, are axes of the data."""
     normal_axes(call, call.attrs.axes or (), ndim, "axes")
     return normal_axis(call, _channel_axis(call.attrs), ndim, "channel_axis")
 
 
-def group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
+def group_axes(a: GroupNormAttrs | InstanceNormAttrs, ndim: int) -> tuple[int, tuple[int, ...]]:
     """The channel axis, and the other axes that are normalised."""
     channel = from_front(_channel_axis(a), ndim)
     if a.axes is None:
@@ -92,17 +94,17 @@ def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
     return x
 
 
-def infer_channels(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+def infer_channels(call: OpCall[GroupNormAttrs | InstanceNormAttrs]) -> Sequence[TensorInfo | None]:
     """Unknown weights are vectors of channels."""
     x = call.tensor(0)
-    axis = getattr(call.attrs, "axis", 1)
+    axis = call.attrs.axis
     if x.shape is None or x.dtype.is_void or not -x.ndim <= axis < x.ndim:
         return (None, None, None)
     vector = TensorInfo((x.shape[from_front(axis, x.ndim)],), x.dtype)
     return (None, vector, vector)
 
 
-def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
+def compute_group(inputs: Sequence[k.Tensor], a: GroupNormAttrs, out: k.Result) -> k.Tensor:
     """Channels split into (group, within), then as layer_norm."""
     x, gamma, beta = inputs
     channel, axes = group_axes(a, x.ndim)
@@ -117,7 +119,7 @@ def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
     count = count_of(grouped, folded, squares.dtype)
     within = k.divisor(each)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         c = i[channel]
         place = [*i[:channel], c // within, c % within, *i[channel + 1 :]]
         centre = [k.index(0) if n in folded else v for n, v in enumerate(place)]
@@ -127,7 +129,7 @@ def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
     return k.compute(x.shape, body, "T_group_norm", axes="ax")
 
 
-def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:
+def reference_group(inputs: Sequence[AnyArray], a: GroupNormAttrs) -> AnyArray:
     """The formula, on grouped channels."""
     x, gamma, beta = inputs
     channel, axes = group_axes(a, x.ndim)
@@ -140,24 +142,29 @@ def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:
     result = ((grouped - mean) / np.sqrt(variance + values.dtype.type(a.epsilon))).reshape(x.shape)
     shape = [-1 if n == channel else 1 for n in range(x.ndim)]
     result = result * wide(gamma).reshape(shape) if a.scale else result
-    return (result + wide(beta).reshape(shape) if a.center else result).astype(x.dtype)
+    found: AnyArray = (result + wide(beta).reshape(shape) if a.center else result).astype(x.dtype)
+    return found
 
 
-def _to_weights(b: Any, grad: Any, normal: Any, args: Any, a: Any, channel: int) -> list[Any]:
+def _to_weights(
+    b: CallMaker, grad: GraphExpr, normal: GraphExpr, args: Exprs, a: GroupNormAttrs | InstanceNormAttrs, channel: int
+) -> list[GraphExpr]:
     """Towards gamma and beta, vectors of channels."""
     others = tuple(i for i in range(args[0].struct_info.ndim) if i != channel)
     to_gamma = b.op("sum", b.op("multiply", grad, normal), axis=others) if a.scale else b.full_like(args[1], 0)
     return [to_gamma, b.op("sum", grad, axis=others) if a.center else b.full_like(args[2], 0)]
 
 
-def _weighted(b: Any, grad: Any, args: Any, a: Any, channel: int) -> Any:
+def _weighted(
+    b: CallMaker, grad: GraphExpr, args: Exprs, a: GroupNormAttrs | InstanceNormAttrs, channel: int
+) -> GraphExpr:
     """The gradient times gamma, channel by channel."""
     after = tuple(range(1, args[0].struct_info.ndim - channel))
     spread = b.op("expand_dims", args[1], axis=after) if after and a.scale else args[1]
     return b.op("multiply", grad, spread) if a.scale else grad
 
 
-def gradient_group(b: Any, args: Any, a: GroupNormAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_group(b: CallMaker, args: Exprs, a: GroupNormAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """As layer_norm's, on grouped channels."""
     x = args[0]
     info = x.struct_info
@@ -198,7 +205,7 @@ class InstanceNormAttrs(Attrs):
     """Channel axis and axes."""
 
     channel_axis: int = attr(1, "the channel axis", relax_only=True)
-    axes: Any = attr(None, "the axes normalised; None: all but batch and channels", relax_only=True)
+    axes: tuple[int, ...] | None = attr(None, "the axes normalised; None: all but batch and channels", relax_only=True)
     axis: int = attr(1, "the channel axis", relay_only=True)
     epsilon: float = attr(1e-5, "added to the variance")
     center: bool = attr(True, "add beta")
@@ -218,14 +225,14 @@ def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
     return x
 
 
-def compute_instance(inputs: Any, a: Any, out: Any) -> Any:
+def compute_instance(inputs: Sequence[k.Tensor], a: InstanceNormAttrs, out: k.Result) -> k.Tensor:
     """As layer_norm, weights by channel."""
     x, gamma, beta = inputs
     channel, axes = group_axes(a, x.ndim)
     return normalised(x, sorted(axes), lambda i: [i[channel]], gamma, beta, a, out, "instance_norm")
 
 
-def reference_instance(inputs: Any, a: Any) -> Any:
+def reference_instance(inputs: Sequence[AnyArray], a: InstanceNormAttrs) -> AnyArray:
     """The formula."""
     x, gamma, beta = inputs
     channel, axes = group_axes(a, x.ndim)
@@ -233,7 +240,7 @@ def reference_instance(inputs: Any, a: Any) -> Any:
     return np_normalised(x, axes, gamma.reshape(shape), beta.reshape(shape), a)
 
 
-def gradient_instance(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def gradient_instance(b: CallMaker, args: Exprs, a: InstanceNormAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """As layer_norm's, weights by channel."""
     x = args[0]
     channel, axes = group_axes(a, x.struct_info.ndim)

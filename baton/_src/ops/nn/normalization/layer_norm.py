@@ -8,12 +8,12 @@ mean, sum of squares, and one elementwise stage, so that schedules recognise the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
@@ -32,13 +32,15 @@ from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of, fold_compute
 from baton._src.ops.samples import Arr, Sample
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class LayerNormAttrs(Attrs):
     """Axes (Relay: one axis) and what is applied."""
 
-    axes: Any = attr(None, "the axes that are normalised together", relax_only=True)
+    axes: tuple[int, ...] | None = attr(None, "the axes that are normalised together", relax_only=True)
     axis: int = attr(-1, "the axis that is normalised", relay_only=True)
     epsilon: float = attr(1e-5, "added to the variance")
     center: bool = attr(True, "add beta")
@@ -74,14 +76,14 @@ def infer_layer_weights(call: OpCall[LayerNormAttrs]) -> Sequence[TensorInfo | N
     return (None, vector, vector)
 
 
-def compute_layer(inputs: Any, a: LayerNormAttrs, out: Any) -> Any:
+def compute_layer(inputs: Sequence[k.Tensor], a: LayerNormAttrs, out: k.Result) -> k.Tensor:
     """Mean, squares, one elementwise stage."""
     x, gamma, beta = inputs
     axes = _layer_axes(a, x.ndim)
     return normalised(x, sorted(axes), lambda i: [i[n] for n in axes], gamma, beta, a, out, "T_layer_norm")
 
 
-def reference_layer(inputs: Any, a: LayerNormAttrs) -> Any:
+def reference_layer(inputs: Sequence[AnyArray], a: LayerNormAttrs) -> AnyArray:
     """The formula."""
     x, gamma, beta = inputs
     axes = _layer_axes(a, x.ndim)
@@ -91,7 +93,7 @@ def reference_layer(inputs: Any, a: LayerNormAttrs) -> Any:
     return np_normalised(x, axes, weights[0], weights[1], a)
 
 
-def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_layer(b: CallMaker, args: Exprs, a: LayerNormAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Towards data, gamma and beta."""
     x, gamma, _ = args
     info = x.struct_info
@@ -103,7 +105,7 @@ def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) ->
     return [through_statistics(b, weighted, normal, deviation, sorted(axes)), to_gamma, to_beta]
 
 
-def _spread(b: Any, weight: Any, info: Any, axes: tuple[int, ...]) -> Any:
+def _spread(b: CallMaker, weight: GraphExpr, info: TensorStructInfo, axes: tuple[int, ...]) -> GraphExpr:
     """A weight, whose axes are those of the data in the order of `axes`, as it lies beside the data."""
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     turned = weight if order == tuple(range(len(axes))) else b.op("permute_dims", weight, axes=order)
@@ -111,7 +113,7 @@ def _spread(b: Any, weight: Any, info: Any, axes: tuple[int, ...]) -> Any:
     return b.op("reshape", turned, b.shape([d if i in axes else 1 for i, d in enumerate(dims)]))
 
 
-def _gathered(b: Any, value: Any, info: Any, axes: tuple[int, ...]) -> Any:
+def _gathered(b: CallMaker, value: GraphExpr, info: TensorStructInfo, axes: tuple[int, ...]) -> GraphExpr:
     """What lies beside the data, summed to the axes of a weight."""
     summed = b.op("sum", value, axis=tuple(i for i in range(info.ndim) if i not in axes))
     ranks = tuple(sorted(axes).index(axis) for axis in axes)
@@ -143,7 +145,7 @@ LAYER_NORM = OpDef(
 class RmsNormAttrs(Attrs):
     """Axes."""
 
-    axes: Any = attr(-1, "the axes that are normalised together")
+    axes: tuple[int, ...] = attr(-1, "the axes that are normalised together")
     epsilon: float = attr(1e-5, "added to the mean square")
 
     def __post_init__(self) -> None:
@@ -162,14 +164,14 @@ def infer_rms(call: OpCall[RmsNormAttrs]) -> Info:
     return x
 
 
-def compute_rms(inputs: Any, a: RmsNormAttrs, out: Any) -> Any:
+def compute_rms(inputs: Sequence[k.Tensor], a: RmsNormAttrs, out: k.Result) -> k.Tensor:
     """A sum of squares, one elementwise stage."""
     x, weight = inputs
     axes = tuple(from_front(i, x.ndim) for i in a.axes)
     squares = fold_compute(x, tuple(sorted(axes)), True, k.reduce_sum, "squares", lambda v: k.wide(v) * k.wide(v))
     count = count_of(x, axes, squares.dtype)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = [k.index(0) if n in axes else i[n] for n in range(x.ndim)]
         value = k.wide(x(*i)) * inverse_deviation(squares(*at), count, a.epsilon)
         return k.cast(out.dtype, value * k.wide(weight(*(i[n] for n in axes))))
@@ -177,7 +179,7 @@ def compute_rms(inputs: Any, a: RmsNormAttrs, out: Any) -> Any:
     return k.compute(x.shape, body, "T_rms_norm", axes="ax")
 
 
-def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:
+def reference_rms(inputs: Sequence[AnyArray], a: RmsNormAttrs) -> AnyArray:
     """The formula."""
     x, weight = inputs
     axes = tuple(from_front(i, x.ndim) for i in a.axes)
@@ -186,10 +188,11 @@ def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:
     shape = [x.shape[n] if n in axes else 1 for n in range(x.ndim)]
     order = sorted(range(len(axes)), key=lambda n: axes[n])
     scale = np.transpose(wide(weight), order).reshape(shape)
-    return (values / np.sqrt(mean + values.dtype.type(a.epsilon)) * scale).astype(x.dtype)
+    found: AnyArray = (values / np.sqrt(mean + values.dtype.type(a.epsilon)) * scale).astype(x.dtype)
+    return found
 
 
-def gradient_rms(b: Any, args: Any, a: RmsNormAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_rms(b: CallMaker, args: Exprs, a: RmsNormAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """Towards data and weight."""
     x, weight = args
     info = x.struct_info

@@ -5,13 +5,14 @@ Source: facts relay-language §6 level 2.
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
@@ -21,6 +22,8 @@ from baton._src.ops.operand_checks import check_floats
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -28,7 +31,7 @@ class L2NormalizeAttrs(Attrs):
     """Axes."""
 
     eps: float = attr(doc="lower bound of the squared norm")
-    axis: Any = attr(None, "the axes of the norm; None: all")
+    axis: tuple[int, ...] | None = attr(None, "the axes of the norm; None: all")
 
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))
@@ -47,13 +50,13 @@ def _l2_axes(a: L2NormalizeAttrs, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if a.axis is None else tuple(sorted(from_front(i, ndim) for i in a.axis))
 
 
-def compute_l2(inputs: Any, a: L2NormalizeAttrs, out: Any) -> Any:
+def compute_l2(inputs: Sequence[k.Tensor], a: L2NormalizeAttrs, out: k.Result) -> k.Tensor:
     """A sum of squares, one elementwise stage."""
     (x,) = inputs
     axes = _l2_axes(a, x.ndim)
     squares = fold_compute(x, axes, True, k.reduce_sum, "squares", lambda v: k.wide(v) * k.wide(v))
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         at = [k.index(0) if n in axes else i[n] for n in range(x.ndim)]
         norm = k.sqrt(k.maximum(squares(*at), k.const(a.eps, squares.dtype)))
         return k.cast(out.dtype, k.wide(x(*i)) / norm)
@@ -61,14 +64,15 @@ def compute_l2(inputs: Any, a: L2NormalizeAttrs, out: Any) -> Any:
     return k.compute(x.shape, body, "l2_normalize")
 
 
-def reference_l2(inputs: Any, a: L2NormalizeAttrs) -> Any:
+def reference_l2(inputs: Sequence[AnyArray], a: L2NormalizeAttrs) -> AnyArray:
     """x / sqrt(max(sum(x²), eps))"""
     x = wide(inputs[0])
     squares = np.sum(x * x, axis=_l2_axes(a, x.ndim), keepdims=True)
-    return (x / np.sqrt(np.maximum(squares, x.dtype.type(a.eps)))).astype(inputs[0].dtype)
+    found: AnyArray = (x / np.sqrt(np.maximum(squares, x.dtype.type(a.eps)))).astype(inputs[0].dtype)
+    return found
 
 
-def gradient_l2(b: Any, args: Any, a: L2NormalizeAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_l2(b: CallMaker, args: Exprs, a: L2NormalizeAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """grad / norm - x * sum(grad * x) / norm³; where the bound holds, the norm is constant."""
     (x,) = args
     info = x.struct_info
@@ -120,7 +124,7 @@ def infer_lrn(call: OpCall[LrnAttrs]) -> Info:
     return x
 
 
-def compute_lrn(inputs: Any, a: LrnAttrs, out: Any) -> Any:
+def compute_lrn(inputs: Sequence[k.Tensor], a: LrnAttrs, out: k.Result) -> k.Tensor:
     """A windowed sum of squares along the channels, one elementwise stage."""
     (x,) = inputs
     axis = from_front(a.axis, x.ndim)
@@ -128,7 +132,7 @@ def compute_lrn(inputs: Any, a: LrnAttrs, out: Any) -> Any:
     before = (a.size - 1) // 2
     tap = k.reduce_axis(a.size, "r")
 
-    def squares(*i: Any) -> Any:
+    def squares(*i: k.Scalar) -> k.Scalar:
         c = i[axis] + tap.var - before
         inside = k.all_of([c >= k.index(0), c < extent])
         value = k.wide(x(*i[:axis], c, *i[axis + 1 :]))
@@ -136,7 +140,7 @@ def compute_lrn(inputs: Any, a: LrnAttrs, out: Any) -> Any:
 
     total = k.compute(x.shape, squares, "lrn_squares")
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         value = k.wide(x(*i))
         scale = k.const(a.bias, value.dtype) + k.const(a.alpha / a.size, value.dtype) * total(*i)
         return k.cast(out.dtype, value / k.power(scale, k.const(a.beta, value.dtype)))
@@ -144,7 +148,7 @@ def compute_lrn(inputs: Any, a: LrnAttrs, out: Any) -> Any:
     return k.compute(x.shape, body, "lrn")
 
 
-def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
+def reference_lrn(inputs: Sequence[AnyArray], a: LrnAttrs) -> AnyArray:
     """x / (bias + alpha / size * sum of squares of neighbouring channels) ^ beta"""
     x = wide(inputs[0])
     moved = np.moveaxis(x * x, a.axis, 0)
@@ -156,18 +160,20 @@ def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
     return (x / scale**a.beta).astype(inputs[0].dtype)
 
 
-def _neighbours(b: Any, value: Any, info: Any, axis: int, before: int, after: int) -> Any:
+def _neighbours(
+    b: CallMaker, value: GraphExpr, info: TensorStructInfo, axis: int, before: int, after: int
+) -> GraphExpr:
     """For every element, the sum of those from `before` ahead to `after` behind along `axis`: the mean times count."""
     dims = named_dims(info, "nn.lrn")
-    rows: Any = math.prod(dims[:axis])
-    columns: Any = math.prod(dims[axis + 1 :])
+    rows = prod(dims[:axis])
+    columns = prod(dims[axis + 1 :])
     image = b.op("reshape", value, b.shape([rows, 1, dims[axis], columns]))
     size = before + after + 1
     mean = b.op("nn.avg_pool2d", image, pool_size=(size, 1), padding=(before, 0, after, 0), count_include_pad=True)
     return b.op("multiply", b.op("reshape", mean, b.shape(dims)), b.const(float(size), info.dtype))
 
 
-def gradient_lrn(b: Any, args: Any, a: LrnAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient_lrn(b: CallMaker, args: Exprs, a: LrnAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """grad * scale^-beta - 2 alpha beta / size * x * (sum of grad * x * scale^(-beta - 1) over those it is near)."""
     (x,) = args
     info = x.struct_info

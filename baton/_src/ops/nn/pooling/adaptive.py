@@ -9,116 +9,66 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from types import EllipsisType
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradient, Gradients, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
+from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
+from baton._src.ops.nn.pooling.adaptive_attributes import (
+    Adaptive,
+    AdaptivePool1DAttrs,
+    AdaptivePool3DAttrs,
+    AdaptivePoolAttrs,
+    GlobalPool1DAttrs,
+    GlobalPool3DAttrs,
+    GlobalPoolAttrs,
+)
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import FOLDS, ReduceAttrs, average, greatest
+from baton._src.ops.reduce.attributes import ReduceAttrs
+from baton._src.ops.reduce.folds import FOLDS, Fold, average, greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
 from baton._src.te.tag import default_tag
+from baton._src.tir.expr import IterVar
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 
-@attrs
-class AdaptivePoolAttrs(Attrs):
-    """The extents of the result."""
-
-    spatial: ClassVar[int] = 2
-
-    output_size: Any = attr(None, "spatial extents of the result; None keeps")
-    layout: str = attr("", "layout of the data")
-    out_layout: str = attr("", "layout of the result; empty: that of the data")
-
-    def __post_init__(self) -> None:
-        count = self.spatial
-        size = self.output_size
-        if isinstance(size, int):
-            size = (int(size),) * count
-        elif size is not None:
-            size = tuple(None if n is None else operator.index(n) for n in size)
-            size = None if not size else size * count if len(size) == 1 else size
-            if size is not None and len(size) != count:
-                raise fail("op-attribute", f"output_size must have {count} numbers, got {size}")
-        set_attr(self, "output_size", size)
-        set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
-        set_attr(self, "out_layout", self.out_layout or "")
-
-
-@attrs
-class AdaptivePool1DAttrs(AdaptivePoolAttrs):
-    """One spatial axis (W)."""
-
-    spatial: ClassVar[int] = 1
-
-
-@attrs
-class AdaptivePool3DAttrs(AdaptivePoolAttrs):
-    """Three spatial axes (D, H, W)."""
-
-    spatial: ClassVar[int] = 3
-
-
-@attrs
-class GlobalPoolAttrs(Attrs):
-    """The layout."""
-
-    spatial: ClassVar[int] = 2
-
-    layout: str = attr("", "layout of the data")
-    out_layout: str = attr("", "layout of the result; empty: that of the data")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
-        set_attr(self, "out_layout", self.out_layout or "")
-
-    @property
-    def output_size(self) -> tuple[int, ...]:
-        """Extent 1 everywhere."""
-        return (1,) * self.spatial
-
-
-@attrs
-class GlobalPool1DAttrs(GlobalPoolAttrs):
-    """One spatial axis (W)."""
-
-    spatial: ClassVar[int] = 1
-
-
-@attrs
-class GlobalPool3DAttrs(GlobalPoolAttrs):
-    """Three spatial axes (D, H, W)."""
-
-    spatial: ClassVar[int] = 3
-
-
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[Adaptive]) -> Info:
     """The given extents, the rest as the data."""
     sizes = call.attrs.output_size or (None,) * call.attrs.spatial
-    return pooled_info(call, lambda math, n, before: before if sizes[n] is None else sizes[n])
+
+    def extent(math: DimMath, n: int, before: Dim) -> Dim:
+        size = sizes[n]
+        return before if size is None else size
+
+    return pooled_info(call, extent)
 
 
-def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, name: str) -> tuple[k.Tensor, Any]:
+def _fold(
+    x: k.Tensor, a: Adaptive, out: k.Result, fold: Fold, kept: DataType, nothing: k.Scalar, name: str
+) -> tuple[k.Tensor, Callable[[str, k.Scalar], tuple[k.Scalar, k.Scalar]]]:
     """The folded windows, and a function giving (start, length) of the window of an output index."""
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
-    taps: dict[str, Any] = {}
+    taps: dict[str, IterVar] = {}
     for i, letter in enumerate(letters):
         extent, size = x.shape[data.position(letter)], k.index(out.shape[result.position(letter)])
         taps[letter] = k.reduce_axis(extent if k.is_one(size) else _longest(extent, size), f"rv{i}")
 
-    def window(letter: str, at: Any) -> tuple[Any, Any]:
+    def window(letter: str, at: k.Scalar) -> tuple[k.Scalar, k.Scalar]:
         extent, size = k.index(x.shape[data.position(letter)]), k.index(out.shape[result.position(letter)])
         if k.is_one(size):
             return k.index(0), extent
@@ -126,11 +76,11 @@ def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, nam
         start = at * extent // parts
         return start, ((at + 1) * extent + size - 1) // parts - start
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for letter in letters:
-            start, length = window(letter, at[letter])
+            start, length = window(letter, whole(at[letter]))
             at[letter] = taps[letter].var if _is_zero(start) else start + taps[letter].var
             if not _is_zero(start):
                 inside.append(taps[letter].var < length)
@@ -141,7 +91,7 @@ def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, nam
         return k.compute(out.shape, body, name, axes="ax"), window
 
 
-def _longest(extent: Any, size: Any) -> Any:
+def _longest(extent: k.Scalar, size: k.Scalar) -> Dim:
     """The longest window: ceil(extent / size) + 1, or exactly extent / size where that divides."""
     if isinstance(extent, k.tir.IntImm) and isinstance(size, k.tir.IntImm):
         x, y = extent.value, size.value
@@ -150,69 +100,73 @@ def _longest(extent: Any, size: Any) -> Any:
     return (extent + size - 1) // k.divisor(size) + 1
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: k.Scalar) -> bool:
     return isinstance(value, k.tir.IntImm) and value.value == 0
 
 
-def infer_mean(call: OpCall[Any]) -> Info:
+def infer_mean(call: OpCall[Adaptive]) -> Info:
     """The same, of numbers."""
     refuse_bools(call, call.tensor(0))
     return infer(call)
 
 
-def compute_max(inputs: Any, a: Any, out: Any) -> Any:
+def compute_max(inputs: Sequence[k.Tensor], a: Adaptive, out: k.Result) -> k.Tensor:
     """One reduction."""
     (x,) = inputs
     return _fold(x, a, out, k.reduce_max, x.dtype, k.lowest(x.dtype), "adaptive_pool_max")[0]
 
 
-def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
+def compute_mean(inputs: Sequence[k.Tensor], a: Adaptive, out: k.Result) -> k.Tensor:
     """A sum, then the division by the length of each window."""
     (x,) = inputs
     kept = summing_dtype(x.dtype)
     total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept), "adaptive_pool_sum")
     _, result = pool_orders(a)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
-        count: Any = k.index(1)
+        count = k.index(1)
         for letter in SPATIAL[a.spatial]:
-            count = count * window(letter, at[letter])[1]
+            count = count * window(letter, whole(at[letter]))[1]
         parts = k.cast(kept, count if kept.is_float else k.maximum(count, k.index(1)))  # of no integers it is 0
         return k.cast(out.dtype, k.tir.Div(total(*indices), parts))
 
     return k.compute(out.shape, body, "adaptive_pool_avg", axes="ax")
 
 
-def _reference(inputs: Any, a: Any, fold: Any) -> Any:
+def _reference(
+    inputs: Sequence[AnyArray], a: Adaptive, fold: Callable[[AnyArray, tuple[int, ...]], AnyArray]
+) -> AnyArray:
     data, out = pool_orders(a)
     letters = "NC" + SPATIAL[a.spatial]
 
-    def pool(x: Any) -> Any:
+    def pool(x: AnyArray) -> AnyArray:
         canonical = to_canonical(x, data, letters)
         sizes = [x_ if s is None else s for x_, s in zip(canonical.shape[2:], a.output_size or canonical.shape[2:])]
         result = np.zeros((*canonical.shape[:2], *sizes), canonical.dtype)
         for at in itertools.product(*(range(s) for s in sizes)):
-            element: Any = (..., *at)
+            element: tuple[EllipsisType | int, ...] = (..., *at)
             cut = [slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)]
             window = canonical[(slice(None), slice(None), *cut)]
-            result[element] = fold(window, axis=tuple(range(2, window.ndim)))
+            result[element] = fold(window, tuple(range(2, window.ndim)))
         return from_canonical(result, out, letters)
 
     return computed_wide(pool, inputs[0])
 
 
-def reference_max(inputs: Any, a: Any) -> Any:
+def reference_max(inputs: Sequence[AnyArray], a: Adaptive) -> AnyArray:
     """Window by window."""
     return _reference(inputs, a, greatest)
 
 
-def reference_mean(inputs: Any, a: Any) -> Any:
+def reference_mean(inputs: Sequence[AnyArray], a: Adaptive) -> AnyArray:
     """Window by window."""
     return _reference(inputs, a, average)
 
 
-def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:
+def _samples(
+    record: type[AdaptivePoolAttrs] | type[GlobalPoolAttrs], spatial: int, is_global: bool
+) -> tuple[Sample, ...]:
     s = (6,) * (spatial - 1)
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
     if is_global:
@@ -228,10 +182,10 @@ def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:
     )
 
 
-def _global_gradient(kind: str) -> Any:
+def _global_gradient(kind: str) -> Gradient[Adaptive]:
     """Every element of an image has its share of the mean; the largest ones share the maximum's."""
 
-    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, a: Adaptive, out: GraphExpr, grad: GraphExpr) -> Gradients:
         (x,) = args
         if not a.layout.isalpha() or a.out_layout not in ("", a.layout):
             raise fail("op-gradient", f"the gradient of a global pooling is not known for the layout {a.layout}")
@@ -244,11 +198,13 @@ def _global_gradient(kind: str) -> Any:
     return gradient
 
 
-def _as_fold(name: str) -> Any:
+def _as_fold(
+    name: str,
+) -> Callable[[Exprs, Adaptive], tuple[Exprs, Adaptive] | tuple[Exprs, ReduceAttrs, OpDef[ReduceAttrs]]]:
     """Where the only window is the whole image, Relay's pool is the fold of its axes, which more rules know."""
     (fold,) = (f for f in FOLDS if f.name == name)
 
-    def to_relax(args: Any, a: Any) -> Any:
+    def to_relax(args: Exprs, a: Adaptive) -> tuple[Exprs, Adaptive] | tuple[Exprs, ReduceAttrs, OpDef[ReduceAttrs]]:
         is_whole = set(a.output_size or (None,)) == {1} and a.out_layout in ("", a.layout)
         if not is_whole or not a.layout.isalpha():
             return args, a
@@ -258,7 +214,9 @@ def _as_fold(name: str) -> Any:
     return to_relax
 
 
-def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]:
+def _define(
+    kind: str, spatial: int, record: type[AdaptivePoolAttrs] | type[GlobalPoolAttrs], is_global: bool
+) -> Definition:
     is_max = kind == "max"
     prefix = "global_" if is_global else "adaptive_"
     return OpDef(
@@ -279,7 +237,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
     )
 
 
-ADAPTIVE_POOLING: tuple[OpDef[Any], ...] = (
+ADAPTIVE_POOLING: tuple[Definition, ...] = (
     *(
         _define(kind, spatial, record, False)
         for kind in ("max", "avg")

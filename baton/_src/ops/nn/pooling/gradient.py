@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from types import EllipsisType
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs
-from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradient, Gradients, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
+from baton._src.ops.layout_names import whole
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
     Pool2DAttrs,
     Pool3DAttrs,
+    PoolAttrs,
     pool_count,
     pool_orders,
     reference_max,
@@ -33,24 +35,27 @@ from baton._src.ops.nn.pooling.pooling import infer as infer_pool
 from baton._src.ops.operand_checks import check_floats, check_operand
 from baton._src.ops.precision import accumulator, wide
 from baton._src.ops.reduce.arg_extrema import arg_reducer
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
 from baton._src.ops.windows import SPATIAL
+from baton._src.te.computation import compute
+from baton._src.tir.expr import IterVar
+from baton._src.values.tensor import AnyArray
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[PoolAttrs]) -> Info:
     """The data's own type. The gradient has the shape of what pooling the data gives: it is read by window."""
     x = call.tensor(1)
     check_operand(call, 0, infer_pool(replace(call, args=(x,))))
     return x
 
 
-def infer_max(call: OpCall[Any]) -> Info:
+def infer_max(call: OpCall[PoolAttrs]) -> Info:
     """The same; every window has an element that is its maximum."""
     _refuse_empty_windows(call)
     return infer(call)
 
 
-def _refuse_empty_windows(call: OpCall[Any]) -> None:
+def _refuse_empty_windows(call: OpCall[PoolAttrs]) -> None:
     a = call.attrs
     for n, (window, dilation) in enumerate(zip(a.pool_size, a.dilation)):
         if max(a.padding[n], a.padding[n + a.spatial]) > (window - 1) * dilation:
@@ -58,65 +63,65 @@ def _refuse_empty_windows(call: OpCall[Any]) -> None:
             call.fail(message, code="op-attribute")
 
 
-def infer_mean(call: OpCall[Any]) -> Info:
+def infer_mean(call: OpCall[PoolAttrs]) -> Info:
     """The same; shares of a gradient are fractions."""
     check_floats(call, 0, 1)
     return infer(call)
 
 
-def infer_picked(call: OpCall[Any]) -> Info:
+def infer_picked(call: OpCall[PoolAttrs]) -> Info:
     """What pooling gives. The other tensor has the shape of the data: it is read where the data is."""
     _refuse_empty_windows(call)
     check_operand(call, 1, call.tensor(0))
     return infer_pool(call)
 
 
-def _flat(taps: Any, a: Any) -> Any:
+def _flat(taps: Sequence[IterVar], a: PoolAttrs) -> k.Scalar:
     """The number of a tap, row-major."""
-    number: Any = taps[0].var
+    number: k.Scalar = taps[0].var
     for tap, extent in zip(taps[1:], a.pool_size[1:]):
         number = number * extent + tap.var
     return number
 
 
-def _taps(a: Any) -> list[Any]:
+def _taps(a: PoolAttrs) -> list[IterVar]:
     return [k.reduce_axis(size, f"r{letter.lower()}") for size, letter in zip(a.pool_size, SPATIAL[a.spatial])]
 
 
-def _first_maximum(x: k.Tensor, shape: Any, a: Any) -> k.Tensor:
+def _first_maximum(x: k.Tensor, shape: Sequence[Dim], a: PoolAttrs) -> k.Tensor:
     """For every window of a result of `shape`, which of its taps (row-major) holds the first maximum, or NaN."""
     data, result = pool_orders(a)
     taps = _taps(a)
 
     reducer, outside = arg_reducer(is_max=True), 2**63 - 2  # behind all taps
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> tuple[k.Scalar, ...]:
         at = result.split(indices)
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for i, letter in enumerate(SPATIAL[a.spatial]):
-            place = at[letter] * a.strides[i] + taps[i].var * a.dilation[i] - a.padding[i]
+            place = whole(at[letter]) * a.strides[i] + taps[i].var * a.dilation[i] - a.padding[i]
             inside += [place >= k.index(0), place < k.index(x.shape[data.position(letter)])]
             at[letter] = place
         value = k.if_then_else(k.all_of(inside), x(*data.indices(at)), k.lowest(x.dtype))
         tap = k.if_then_else(k.all_of(inside), _flat(taps, a), k.index(outside))
         return reducer((tap, value), taps)
 
-    found: Any = k.compute(shape, body, "first_maximum")
-    first: k.Tensor = found[0]
-    return first
+    return compute(k.dims(shape), body, "first_maximum")[0]
 
 
-def _gathered(x: k.Tensor, grad: k.Tensor, a: Any, out: Any, share: Any) -> k.Tensor:
+def _gathered(
+    x: k.Tensor, grad: k.Tensor, a: PoolAttrs, out: k.Result, share: Callable[[list[k.Scalar], k.Scalar], k.Scalar]
+) -> k.Tensor:
     """For every element: the sum, over the windows it lies in, of `share(indices of the window, tap)`."""
     data, result = pool_orders(a)
     taps = _taps(a)
     kept = accumulator(out.dtype)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = data.split(indices)
-        inside: list[Any] = []
+        inside: list[k.Scalar] = []
         for i, letter in enumerate(SPATIAL[a.spatial]):
-            start = at[letter] + a.padding[i] - taps[i].var * a.dilation[i]
+            start = whole(at[letter]) + a.padding[i] - taps[i].var * a.dilation[i]
             window = start // a.strides[i]
             inside += [
                 k.tir.EQ(start % a.strides[i], k.index(0)),
@@ -132,7 +137,7 @@ def _gathered(x: k.Tensor, grad: k.Tensor, a: Any, out: Any, share: Any) -> k.Te
     return total if kept == out.dtype else k.compute(x.shape, lambda *i: k.cast(out.dtype, total(*i)), "cast")
 
 
-def compute_max(inputs: Any, a: Any, out: Any) -> Any:
+def compute_max(inputs: Sequence[k.Tensor], a: PoolAttrs, out: k.Result) -> k.Tensor:
     """The first maximum of each window, then a gathering sum."""
     grad, x = inputs
     first = _first_maximum(x, grad.shape, a)
@@ -140,12 +145,12 @@ def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     return _gathered(x, grad, a, out, lambda i, tap: k.select(k.tir.EQ(first(*i), tap), grad(*i), zero))
 
 
-def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
+def compute_mean(inputs: Sequence[k.Tensor], a: PoolAttrs, out: k.Result) -> k.Tensor:
     """A gathering sum of shares."""
     grad, x = inputs
     _, result = pool_orders(a)
 
-    def share(*i: Any) -> Any:
+    def share(*i: k.Scalar) -> k.Scalar:
         value = k.wide(grad(*i))
         return value / k.cast(value.dtype, pool_count(x, a, result.split(i), list(a.padding[: a.spatial])))
 
@@ -153,28 +158,30 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     return _gathered(x, grad, a, out, lambda i, tap: shares(*i))
 
 
-def compute_picked(inputs: Any, a: Any, out: Any) -> Any:
+def compute_picked(inputs: Sequence[k.Tensor], a: PoolAttrs, out: k.Result) -> k.Tensor:
     """The first maximum of each window, then one element each."""
     x, other = inputs
     data, result = pool_orders(a)
     first = _first_maximum(x, out.shape, a)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
-        tap: Any = first(*indices)
+        tap: k.Scalar = first(*indices)
         for i in reversed(range(a.spatial)):
             letter, extent = SPATIAL[a.spatial][i], k.index(a.pool_size[i])
-            at[letter] = at[letter] * a.strides[i] + (tap % extent if i else tap) * a.dilation[i] - a.padding[i]
+            at[letter] = whole(at[letter]) * a.strides[i] + (tap % extent if i else tap) * a.dilation[i] - a.padding[i]
             tap = tap // extent
         return other(*data.indices(at))
 
     return k.compute(out.shape, body, "pool_picked")
 
 
-def _windows(x: Any, extents: Sequence[int], a: Any) -> Iterator[tuple[tuple[int, ...], list[Any], int]]:
+def _windows(
+    x: AnyArray, extents: Sequence[int], a: PoolAttrs
+) -> Iterator[tuple[tuple[int, ...], list[AnyArray], int]]:
     """Each window: where its result lies, the places along every axis, and how many elements count in its mean."""
     for at in itertools.product(*(range(e) for e in extents)):
-        taps: list[Any] = []
+        taps: list[AnyArray] = []
         count = 1
         for i, position in enumerate(at):
             places = [position * a.strides[i] - a.padding[i] + t * a.dilation[i] for t in range(a.pool_size[i])]
@@ -185,15 +192,15 @@ def _windows(x: Any, extents: Sequence[int], a: Any) -> Iterator[tuple[tuple[int
         yield at, taps, max(count, 1)
 
 
-def _maximum(x: Any, taps: list[Any]) -> tuple[Any, ...]:
+def _maximum(x: AnyArray, taps: list[AnyArray]) -> tuple[AnyArray, ...]:
     """Indices of the first maximum of a window, image by image and channel by channel."""
-    every = np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)
+    every = np.ix_(*map(np.arange, x.shape[:2]), *taps)
     best = x[every].reshape(*x.shape[:2], math.prod(map(len, taps))).argmax(axis=-1)
     chosen = np.unravel_index(best, tuple(len(t) for t in taps))
     return (*np.indices(x.shape[:2]), *(t[c] for t, c in zip(taps, chosen)))
 
 
-def _reference(inputs: Any, a: Any, is_max: bool) -> Any:
+def _reference(inputs: Sequence[AnyArray], a: PoolAttrs, is_max: bool) -> AnyArray:
     """Window by window."""
     data, result = pool_orders(a)
     letters = "NC" + SPATIAL[a.spatial]
@@ -201,17 +208,17 @@ def _reference(inputs: Any, a: Any, is_max: bool) -> Any:
     x = to_canonical(inputs[1], data, letters)
     total = np.zeros(x.shape, grad.dtype)
     for at, taps, count in _windows(x, grad.shape[2:], a):
-        element: Any = (..., *at)
+        element: tuple[EllipsisType | int, ...] = (..., *at)
         given = grad[element]
         if is_max:
             np.add.at(total, _maximum(x, taps), given)
         else:
-            every = np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)
+            every = np.ix_(*map(np.arange, x.shape[:2]), *taps)
             total[every] += (given / count).reshape(*given.shape, *(1,) * a.spatial)
     return from_canonical(total.astype(inputs[1].dtype), data, letters)
 
 
-def reference_picked(inputs: Any, a: Any) -> Any:
+def reference_picked(inputs: Sequence[AnyArray], a: PoolAttrs) -> AnyArray:
     """Window by window."""
     data, result = pool_orders(a)
     letters = "NC" + SPATIAL[a.spatial]
@@ -219,18 +226,18 @@ def reference_picked(inputs: Any, a: Any) -> Any:
     shape = to_canonical(reference_max(inputs[:1], a), result, letters).shape
     found = np.zeros(shape, other.dtype)
     for at, taps, _ in _windows(x, shape[2:], a):
-        element: Any = (..., *at)
+        element: tuple[EllipsisType | int, ...] = (..., *at)
         found[element] = other[_maximum(x, taps)]
     return from_canonical(found, result, letters)
 
 
-def _samples(record: Any, spatial: int, kind: str) -> tuple[Sample, ...]:
-    def arr(size: int, *options: Any) -> Arr:
+def _samples(record: type[PoolAttrs], spatial: int, kind: str) -> tuple[Sample, ...]:
+    def arr(size: int, *options: SampleDim) -> Arr:
         return Arr((*options[:2], *(size,) * spatial, *options[2:]))
 
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
 
-    def call(result: Arr, data: Arr, a: Any) -> Sample:
+    def call(result: Arr, data: Arr, a: PoolAttrs) -> Sample:
         return Sample((data, data) if kind == "picked" else (result, data), a, rtol=1e-4)
 
     calls = [
@@ -244,10 +251,10 @@ def _samples(record: Any, spatial: int, kind: str) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
-def _again(forward: str) -> Gradient[Attrs]:
+def _again(forward: str) -> Gradient[PoolAttrs]:
     """The gradient of a gradient: linear in the result's; that of the data moves nothing but at ties."""
 
-    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    def gradient(b: CallMaker, args: Exprs, a: PoolAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         options = dict(a.items())
         picked = b.op(forward, args[1], grad, **options) if forward.startswith("grad.") else None
         return [b.op(forward, grad, **options) if picked is None else picked, None]
@@ -255,7 +262,7 @@ def _again(forward: str) -> Gradient[Attrs]:
     return gradient
 
 
-def _define(kind: str, spatial: int, record: Any) -> OpDef[Any]:
+def _define(kind: str, spatial: int, record: type[PoolAttrs]) -> OpDef[PoolAttrs]:
     is_max = kind == "max"
     return OpDef(
         f"grad.{kind}_pool{spatial}d_backward",
@@ -272,8 +279,8 @@ def _define(kind: str, spatial: int, record: Any) -> OpDef[Any]:
     )
 
 
-def _define_picked(spatial: int, record: Any) -> OpDef[Any]:
-    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def _define_picked(spatial: int, record: type[PoolAttrs]) -> OpDef[PoolAttrs]:
+    def gradient(b: CallMaker, args: Exprs, a: PoolAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         return [None, b.op(f"grad.max_pool{spatial}d_backward", grad, args[0], **dict(a.items()))]
 
     return OpDef(
@@ -292,7 +299,7 @@ def _define_picked(spatial: int, record: Any) -> OpDef[Any]:
 
 
 _RECORDS = ((1, Pool1DAttrs), (2, Pool2DAttrs), (3, Pool3DAttrs))
-POOLING_GRADIENTS: tuple[OpDef[Any], ...] = (
+POOLING_GRADIENTS: tuple[Definition, ...] = (
     *(_define(kind, spatial, record) for kind in ("max", "avg") for spatial, record in _RECORDS),
     *(_define_picked(spatial, record) for spatial, record in _RECORDS),
 )

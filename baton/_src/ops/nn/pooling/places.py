@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,16 +23,17 @@ from baton._src.ops.row_major import element_count, flat_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import per_axis, steps
 from baton._src.values.dtype import INT32, INT64
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
 class PlacesAttrs(Attrs):
     """The windows: a number for each spatial axis; of the padding, how much there is before each."""
 
-    pool_size: Any = attr(doc="extents of the window")
-    strides: Any = attr(doc="strides of the window")
-    dilation: Any = attr(doc="dilation of the window")
-    begins: Any = attr(doc="how far the first window begins before the data")
+    pool_size: tuple[int, ...] = attr(doc="extents of the window")
+    strides: tuple[int, ...] = attr(doc="strides of the window")
+    dilation: tuple[int, ...] = attr(doc="dilation of the window")
+    begins: tuple[int, ...] = attr(doc="how far the first window begins before the data")
 
     def __post_init__(self) -> None:
         count = len(self.pool_size)
@@ -54,7 +55,7 @@ def infer(call: OpCall[PlacesAttrs]) -> Info:
     return TensorInfo(pooled.shape, INT64, rank, pooled.vdevice)
 
 
-def compute(inputs: Any, a: PlacesAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: PlacesAttrs, out: k.Result) -> k.Tensor:
     """The least place of an element that equals the maximum; what lies in the border is behind all elements."""
     x, pooled = inputs
     sizes = x.shape[2:]
@@ -63,14 +64,14 @@ def compute(inputs: Any, a: PlacesAttrs, out: Any) -> Any:
     kept = INT32 if known else INT64
     behind = k.cast(kept, area)
 
-    def body(n: Any, c: Any, *at: Any) -> Any:
+    def body(n: k.Scalar, c: k.Scalar, *at: k.Scalar) -> k.Scalar:
         taps = [k.reduce_axis(size, f"rv{i}") for i, size in enumerate(a.pool_size)]
         place, inside = [], []
         for i, (start, tap) in enumerate(zip(at, taps, strict=True)):
             place.append(start * k.index(a.strides[i]) + tap.var * k.index(a.dilation[i]) - k.index(a.begins[i]))
             inside += [place[-1] >= k.index(0), place[-1] < k.index(sizes[i])]
         value = x(n, c, *place)
-        hit: Any = k.tir.EQ(value, pooled(n, c, *at))
+        hit: k.Scalar = k.tir.EQ(value, pooled(n, c, *at))
         if x.dtype.is_float:
             hit = k.tir.Or(hit, k.tir.NE(value, value))
         found = k.select(hit, k.cast(kept, flat_index(place, sizes)), behind)
@@ -80,7 +81,7 @@ def compute(inputs: Any, a: PlacesAttrs, out: Any) -> Any:
     return places if kept == INT64 else k.compute(pooled.shape, lambda *i: k.cast(INT64, places(*i)), "places")
 
 
-def reference(inputs: Any, a: PlacesAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: PlacesAttrs) -> AnyArray:
     """Tap by tap, the last one first."""
     x, pooled = inputs
     sizes, found = x.shape[2:], np.full(pooled.shape, math.prod(x.shape[2:]), np.int64)

@@ -9,30 +9,42 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from types import EllipsisType
+from typing import ClassVar
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Definition, Exprs, Fusion, Gradient, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layout_names import AxisOrder, layout_over, whole
+from baton._src.ops.layout_names import AxisOrder, Place, layout_over, whole
 from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.operand_checks import check_layout_rank
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import greatest
+from baton._src.ops.reduce.folds import Fold, greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, steps, window_extent, windows
 from baton._src.te.tag import default_tag
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+
+class Pooled(Attrs):
+    """What the attributes of all poolings have; `spatial` is the number of spatial axes."""
+
+    spatial: ClassVar[int]
+    layout: str
+    out_layout: str
 
 
 @attrs
-class PoolAttrs(Attrs):
+class PoolAttrs(Pooled):
     """Geometry and layout."""
 
     spatial: ClassVar[int] = 2
@@ -47,10 +59,10 @@ class PoolAttrs(Attrs):
         "out_layout",
     )
 
-    pool_size: Any = attr(1, "extents of the window")
-    strides: Any = attr(1, "strides of the window")
-    dilation: Any = attr(1, "dilation of the window")
-    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
+    pool_size: tuple[int, ...] = attr(1, "extents of the window")
+    strides: tuple[int, ...] = attr(1, "strides of the window")
+    dilation: tuple[int, ...] = attr(1, "dilation of the window")
+    padding: tuple[int, ...] = attr(0, "padding: one value, one per axis, or begins then ends")
     layout: str = attr("", "layout of the data")
     out_layout: str = attr("", "layout of the result; empty: that of the data")
     ceil_mode: bool = attr(False, "round extents up")
@@ -92,13 +104,13 @@ class Pool3DAttrs(PoolAttrs):
     layout: str = attr("NCDHW", "layout of the data")
 
 
-def pool_orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
+def pool_orders(a: Pooled) -> tuple[AxisOrder, AxisOrder]:
     """The layouts of data and result."""
     letters = "NC" + SPATIAL[a.spatial]
     return layout_over(a.layout, letters, "layout"), layout_over(a.out_layout or a.layout, letters, "out_layout")
 
 
-def pooled_info(call: OpCall[Any], extent: Callable[[DimMath, int, Dim], Dim]) -> Info:
+def pooled_info(call: OpCall[Pooled], extent: Callable[[DimMath, int, Dim], Dim]) -> Info:
     """The data with other extents along its spatial axes: `extent(math, n, before)` is that of the n-th of them.
 
     Fails where the data has another rank than its layout.
@@ -115,7 +127,7 @@ def pooled_info(call: OpCall[Any], extent: Callable[[DimMath, int, Dim], Dim]) -
     return TensorInfo(out.physical(math, result), x.dtype, vdevice=x.vdevice)
 
 
-def infer(call: OpCall[Any]) -> Info:
+def infer(call: OpCall[PoolAttrs]) -> Info:
     """Spatial extents from the formula, the rest as the data."""
     a = call.attrs
 
@@ -130,7 +142,7 @@ def infer(call: OpCall[Any]) -> Info:
     return pooled_info(call, extent)
 
 
-def _windows(x: k.Tensor, a: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
+def _windows(x: k.Tensor, a: PoolAttrs, fill: k.Scalar | float) -> tuple[k.Tensor, list[int]]:
     """The data with its border (also what `ceil_mode` reads beyond), and the begins."""
     data, _ = pool_orders(a)
     begins = list(a.padding[: a.spatial])
@@ -144,7 +156,7 @@ LONG = 16
 """The length of windows from which on they may be expected to be longer than data of unknown extent."""
 
 
-def _reach(x: k.Tensor, a: Any, axis: int) -> Any:
+def _reach(x: k.Tensor, a: PoolAttrs, axis: int) -> Dim:
     """How many taps of a window can see data along one axis: of a window of 1280 over 7 elements, as models write
     "all of them", no more than 7. (Those behind see the border, which changes no sum and no maximum.)
     """
@@ -159,12 +171,14 @@ def _reach(x: k.Tensor, a: Any, axis: int) -> Any:
     return k.minimum(k.index(size), k.maximum(seen, k.index(1)))
 
 
-def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
+def _fold(
+    x: k.Tensor, source: k.Tensor, a: PoolAttrs, out: k.Result, fold: Fold, kept: DataType, name: str
+) -> k.Tensor:
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
     taps = [k.reduce_axis(_reach(x, a, i), f"rv{i}") for i in range(a.spatial)]
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         at = result.split(indices)
         for i, letter in enumerate(letters):
             window = whole(at[letter])
@@ -177,44 +191,44 @@ def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any,
         return k.compute(out.shape, body, name, "", axes="ax", **attrs)
 
 
-def infer_mean(call: OpCall[Any]) -> Info:
+def infer_mean(call: OpCall[PoolAttrs]) -> Info:
     """The same, of numbers."""
     refuse_bools(call, call.tensor(0))
     return infer(call)
 
 
-def compute_max(inputs: Any, a: Any, out: Any) -> Any:
+def compute_max(inputs: Sequence[k.Tensor], a: PoolAttrs, out: k.Result) -> k.Tensor:
     """A border of the lowest value, then one reduction."""
     (x,) = inputs
     source, _ = _windows(x, a, k.lowest(x.dtype))
     return _fold(x, source, a, out, k.reduce_max, x.dtype, "pool_max")
 
 
-def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
+def compute_mean(inputs: Sequence[k.Tensor], a: PoolAttrs, out: k.Result) -> k.Tensor:
     """A border of zeros, a sum, then the division by the number of elements that count."""
     (x,) = inputs
     source, begins = _windows(x, a, 0)
     total = _fold(x, source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
     _, result = pool_orders(a)
 
-    def body(*indices: Any) -> Any:
+    def body(*indices: k.Scalar) -> k.Scalar:
         count = pool_count(x, a, result.split(indices), begins)
         return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(total.dtype, count)))
 
     return k.compute(out.shape, body, "pool_avg", axes="ax")
 
 
-def pool_count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> Any:
+def pool_count(x: k.Tensor, a: PoolAttrs, at: Mapping[str, Place], begins: list[int]) -> k.Scalar:
     """How many elements of a window count in its mean."""
     data, _ = pool_orders(a)
-    count: Any = k.index(1)
+    count = k.index(1)
     for i, letter in enumerate(SPATIAL[a.spatial]):
         extent = k.index(x.shape[data.position(letter)])
         end = a.padding[i + a.spatial]
         if not (a.padding[i] or end or a.ceil_mode) or (a.count_include_pad and not a.ceil_mode):
             count = count * a.pool_size[i]
             continue
-        start = at[letter] * a.strides[i] - begins[i]
+        start = whole(at[letter]) * a.strides[i] - begins[i]
         low, high = (k.index(-begins[i]), extent + end) if a.count_include_pad else (k.index(0), extent)
         d = a.dilation[i]
         first = k.maximum(k.index(0), (low - start + (d - 1)) // d)
@@ -223,17 +237,17 @@ def pool_count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> An
     return k.maximum(count, k.index(1))
 
 
-def reference_max(inputs: Any, a: Any) -> Any:
+def reference_max(inputs: Sequence[AnyArray], a: PoolAttrs) -> AnyArray:
     """Window by window."""
     return computed_wide(lambda x: _pool(x, a, True), inputs[0])
 
 
-def reference_mean(inputs: Any, a: Any) -> Any:
+def reference_mean(inputs: Sequence[AnyArray], a: PoolAttrs) -> AnyArray:
     """Window by window."""
     return computed_wide(lambda x: _pool(x, a, False), inputs[0])
 
 
-def _pool(x: Any, a: Any, is_max: bool) -> Any:
+def _pool(x: AnyArray, a: PoolAttrs, is_max: bool) -> AnyArray:
     data, out = pool_orders(a)
     letters = SPATIAL[a.spatial]
     canonical = to_canonical(x, data, "NC" + letters)
@@ -242,8 +256,8 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
         raise ValueError(f"the window {a.pool_size} is larger than the padded data {x.shape}")
     result = np.zeros((*canonical.shape[:2], *extents), canonical.dtype)
     for at in itertools.product(*(range(e) for e in extents)):
-        element: Any = (..., *at)
-        picks: list[Any] = []
+        element: tuple[EllipsisType | int, ...] = (..., *at)
+        picks: list[list[int]] = []
         count = 1
         for i, position in enumerate(at):
             size = canonical.shape[2 + i]
@@ -263,7 +277,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
     return from_canonical(result, out, "NC" + letters)
 
 
-def _extent(size: int, a: Any, i: int) -> int:
+def _extent(size: int, a: PoolAttrs, i: int) -> int:
     room = size + a.padding[i] + a.padding[i + a.spatial] - (a.pool_size[i] - 1) * a.dilation[i] - 1
     if not a.ceil_mode or a.strides[i] == 1:
         return int(room // a.strides[i] + 1)
@@ -271,7 +285,7 @@ def _extent(size: int, a: Any, i: int) -> int:
     return int(found - 1 if (found - 1) * a.strides[i] >= size + a.padding[i] else found)
 
 
-def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
+def _samples(record: type[PoolAttrs], spatial: int, is_max: bool) -> tuple[Sample, ...]:
     s = (6,) * (spatial - 1)
     last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
     calls = [
@@ -293,14 +307,14 @@ def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
-def _gradient(name: str) -> Gradient[Attrs]:
-    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+def _gradient(name: str) -> Gradient[PoolAttrs]:
+    def gradient(b: CallMaker, args: Exprs, a: PoolAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
         return [b.op(name, grad, args[0], **dict(a.items()))]
 
     return gradient
 
 
-def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
+def _define(spatial: int, record: type[PoolAttrs], kind: str) -> OpDef[PoolAttrs]:
     is_max = kind == "max"
     return OpDef(
         f"nn.{kind}_pool{spatial}d",
@@ -318,7 +332,7 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
     )
 
 
-POOLING: tuple[OpDef[Any], ...] = tuple(
+POOLING: tuple[Definition, ...] = tuple(
     _define(spatial, record, kind)
     for kind in ("max", "avg")
     for spatial, record in ((1, Pool1DAttrs), (2, Pool2DAttrs), (3, Pool3DAttrs))

@@ -8,22 +8,27 @@ States and sums are kept in the accumulating dtype. This shape is what the sched
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, load, loop, loops, store
+from baton._src.ops.nn.recurrence.attributes import RecurrenceAttrs
 from baton._src.te.computation import externs
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import DataType
 
-Scalar = Any
+Scalar = k.Scalar
 
 
-def recurrence_kernel(inputs: Any, a: Any, out: Any) -> Any:
+def recurrence_kernel(
+    inputs: tuple[k.Tensor, k.Tensor, k.Tensor] | tuple[k.Tensor, k.Tensor, k.Tensor, Sequence[k.Tensor]],
+    a: RecurrenceAttrs,
+    out: k.Results,
+) -> tuple[k.Tensor, ...]:
     """The outputs of the operator, from one extern computation; see the module."""
     projected, weight, hidden, *others = inputs
-    tensors = [projected, weight, hidden, *((others[0] if others else None) or ())]
+    tensors = [projected, weight, hidden, *(others[0] if others else ())]
     batch, size = hidden.shape
     kept = k.sum_dtype(projected.dtype)
     state = (batch, size)
@@ -34,7 +39,7 @@ def recurrence_kernel(inputs: Any, a: Any, out: Any) -> Any:
     if a.has_candidate:
         scratch += [state, state, state]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         return _Layer(a, ins, outs, len(shapes), kept).whole()
 
     dims = [tuple(k.index(d) for d in s) for s in (*shapes, *scratch)]
@@ -45,7 +50,7 @@ def recurrence_kernel(inputs: Any, a: Any, out: Any) -> Any:
 class _Layer:
     """The statements, over the buffers of one layer."""
 
-    def __init__(self, a: Any, ins: Any, outs: Any, count: int, kept: Any) -> None:
+    def __init__(self, a: RecurrenceAttrs, ins: list[Buffer], outs: list[Buffer], count: int, kept: DataType) -> None:
         self.a, self.kept = a, kept
         self.projected, self.weight, self.hidden = ins[:3]
         self.extra: dict[str, Buffer] = dict(zip(a.extras, ins[3:]))
@@ -80,7 +85,7 @@ class _Layer:
     def wide(self, buffer: Buffer, *at: Scalar) -> Scalar:
         return k.cast(self.kept, load(buffer, *at))
 
-    def out(self, number: int, at: Any, value: Scalar) -> Stmt:
+    def out(self, number: int, at: k.Indices, value: Scalar) -> Stmt:
         buffer = self.outputs[number]
         return store(buffer, list(at), k.cast(buffer.dtype, value))
 
@@ -123,7 +128,9 @@ class _Layer:
 
         return both(*parts, loops(self.shape, update, "u"))
 
-    def advance(self, gate: _Gates, place: Scalar, at: Any, following: Scalar, old: Scalar, new: Scalar) -> list[Stmt]:
+    def advance(
+        self, gate: _Gates, place: Scalar, at: k.Indices, following: Scalar, old: Scalar, new: Scalar
+    ) -> list[Stmt]:
         """The new state and the step's output."""
         alive = gate.alive()
         state = load(self.states, following, *at)
@@ -156,7 +163,7 @@ class _Gates:
         """The state's part."""
         return load(self.layer.sums, self.b, self.at(gate))
 
-    def peep(self, place: int, cell: Scalar) -> Scalar:
+    def peep(self, place: int, cell: Scalar) -> Scalar | None:
         weight = self.layer.extra.get("peephole")
         return None if weight is None else self.layer.wide(weight, self.at(place)) * cell
 
@@ -169,7 +176,7 @@ class _Gates:
         alpha, beta = k.const(a.alphas[number], value.dtype), k.const(a.betas[number], value.dtype)
         return _ACTIVATIONS[a.activations[number]](value, alpha, beta)
 
-    def alive(self) -> Scalar:
+    def alive(self) -> Scalar | None:
         """Whether the sequence reaches this step; None: all do."""
         lengths = self.layer.extra.get("lengths")
         return None if lengths is None else k.tir.LT(self.place, k.cast("int64", load(lengths, self.b)))

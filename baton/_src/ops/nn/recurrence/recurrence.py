@@ -15,24 +15,26 @@ sequence's length leave its state alone and output zeros. Source: the ONNX opera
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import CallMaker, Exprs, Fusion, Gradients, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.nn.recurrence.attributes import RecurrenceAttrs
 from baton._src.ops.nn.recurrence.kernel import recurrence_kernel
 from baton._src.ops.operand_checks import check_floats, check_ranks
 from baton._src.ops.precision import wide
-from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.samples import Arr, Sample, SampleDim
+from baton._src.values.tensor import AnyArray
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 """Gates by kind of cell."""
-ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
+ACTIVATIONS: dict[str, Callable[[AnyArray, float, float], AnyArray]] = {
     "affine": lambda x, alpha, beta: alpha * x + beta,
     "elu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "hardsigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
@@ -49,36 +51,6 @@ ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
 COUNTS = {"lstm": 3, "gru": 2, "rnn": 1}
 """How many activations a kind of cell has."""
 EXTRAS = ("cell", "candidate", "bias", "peephole", "lengths")
-
-
-@attrs
-class RecurrenceAttrs(Attrs):
-    """The cell."""
-
-    kind: str = attr("lstm", "lstm, gru or rnn")
-    activations: Any = attr(("sigmoid", "tanh", "tanh"), "names in ONNX's order, lower case")
-    alphas: Any = attr((0.0, 0.0, 0.0), "first parameter of each activation")
-    betas: Any = attr((0.0, 0.0, 0.0), "second parameter of each activation")
-    clip: Any = attr(None, "gates are clipped to [-clip, clip] before their activations")
-    cell_clip: Any = attr(None, "lstm: C is clipped to [-cell_clip, cell_clip]")
-    input_forget: bool = attr(False, "lstm: f = 1 - i")
-    linear_before_reset: bool = attr(False, "gru: r multiplies the product, not the state")
-    reverse: bool = attr(False, "from the last step to the first")
-    extras: Any = attr(("cell",), "what `others` holds, in order")
-
-    def __post_init__(self) -> None:
-        for name, kind in (("activations", str), ("alphas", float), ("betas", float), ("extras", str)):
-            set_attr(self, name, tuple(kind(v) for v in getattr(self, name)))
-        for name in ("input_forget", "linear_before_reset", "reverse"):
-            set_attr(self, name, bool(getattr(self, name)))
-        for name in ("clip", "cell_clip"):
-            bound = getattr(self, name)
-            set_attr(self, name, None if bound is None else float(bound))
-
-    @property
-    def has_candidate(self) -> bool:
-        """Whether gate h has a weight of its own, since its product waits for gate r."""
-        return bool(self.kind == "gru" and not self.linear_before_reset)
 
 
 def infer(call: OpCall[RecurrenceAttrs]) -> Info:
@@ -168,12 +140,12 @@ def _check_shapes(call: OpCall[RecurrenceAttrs], dims: DimMath) -> None:
             call.fail(f"{name} must have shape {show_shape(wanted)}, got {show_shape(shape)}")
 
 
-def reference(inputs: Any, a: RecurrenceAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: RecurrenceAttrs) -> tuple[AnyArray, ...]:
     """Step by step, in the order of the formulas."""
     projected, weight, h, *others = inputs
     projected, weight, h = wide(projected), wide(weight), wide(h)
     extra = dict(zip(a.extras, (wide(np.asarray(x)) for x in (others[0] if others else ()))))
-    c = extra.get("cell")
+    c = extra.get("cell", h)  # only an LSTM looks at it
     ys = np.zeros((*projected.shape[:2], h.shape[1]), h.dtype)
     order = range(len(projected))
     for step in reversed(order) if a.reverse else order:
@@ -181,22 +153,24 @@ def reference(inputs: Any, a: RecurrenceAttrs) -> Any:
         alive = step < extra["lengths"][:, None] if "lengths" in extra else np.ones((len(h), 1), bool)
         ys[step] = np.where(alive, new_h, 0)
         h = np.where(alive, new_h, h)
-        c = None if c is None else np.where(alive, new_c, c)
-    found = (ys, h) if c is None else (ys, h, c)
+        c = np.where(alive, new_c, c)
+    found = (ys, h, c) if "cell" in extra else (ys, h)
     return tuple(x.astype(inputs[0].dtype) for x in found)
 
 
-def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -> tuple[Any, Any]:
-    def act(place: int, value: Any) -> Any:
+def _step(
+    x: AnyArray, weight: AnyArray, h: AnyArray, c: AnyArray, extra: Mapping[str, AnyArray], a: RecurrenceAttrs
+) -> tuple[AnyArray, AnyArray]:
+    def act(place: int, value: AnyArray) -> AnyArray:
         bounded = value if a.clip is None else np.clip(value, -a.clip, a.clip)
         return raw(place, bounded)
 
-    def raw(place: int, value: Any) -> Any:
+    def raw(place: int, value: AnyArray) -> AnyArray:
         return ACTIVATIONS[a.activations[place]](value, a.alphas[place], a.betas[place]).astype(h.dtype)
 
     bias = extra.get("bias", np.zeros(x.shape[-1], x.dtype))
     if a.kind == "rnn":
-        return act(0, x + h @ weight + bias), None
+        return act(0, x + h @ weight + bias), c
     if a.kind == "gru":
         size = h.shape[1]
         zx, rx, hx = np.split(x, 3, axis=1)
@@ -208,7 +182,7 @@ def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -
             new = act(1, hx + r * (product[:, 2 * size :] + hb))
         else:
             new = act(1, hx + (r * h) @ extra["candidate"] + hb)
-        return (1 - z) * new + z * h, None
+        return (1 - z) * new + z * h, c
     i, o, f, g = np.split(x + h @ weight + bias, 4, axis=1)
     pi, po, pf = np.split(extra["peephole"], 3) if "peephole" in extra else (0, 0, 0)
     i = act(0, i + pi * c)
@@ -218,7 +192,7 @@ def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -
     return act(0, o + po * new) * raw(2, new), new
 
 
-def gradient(b: Any, args: Any, a: RecurrenceAttrs, out: Any, grad: Any) -> list[Any]:
+def gradient(b: CallMaker, args: Exprs, a: RecurrenceAttrs, out: GraphExpr, grad: GraphExpr) -> Gradients:
     """[towards projected, weight, hidden, and the tuple of the others]"""
     count = 3 if a.kind == "lstm" else 2
     others = args[3] if len(args) > 3 else b.tuple()
@@ -229,10 +203,12 @@ def gradient(b: Any, args: Any, a: RecurrenceAttrs, out: Any, grad: Any) -> list
 
 
 def _samples() -> tuple[Sample, ...]:
-    def sample(kind: str, gates: int, own: int, *others: Any, t: Any = "n", b: Any = 2, h: int = 5, **more: Any) -> Any:
+    def sample(
+        kind: str, gates: int, own: int, *others: Arr, t: SampleDim = "n", b: SampleDim = 2, h: int = 5, **more: Any
+    ) -> Sample:
         acts = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}[kind]
         rest = {"activations": acts, "alphas": (0.0,) * len(acts), "betas": (0.0,) * len(acts), **more}
-        tensors: tuple[Any, ...] = (Arr((t, b, gates * h)), Arr((h, own * h), low=-1, high=1), Arr((b, h)))
+        tensors: tuple[Arr, ...] = (Arr((t, b, gates * h)), Arr((h, own * h), low=-1, high=1), Arr((b, h)))
         return Sample(
             (*tensors, others) if others else tensors, RecurrenceAttrs(kind=kind, **rest), rtol=2e-4, atol=1e-5
         )

@@ -16,7 +16,7 @@ from typing import Any
 from baton._src.ir.expr import GraphExpr
 from baton._src.ops.layouts import Anchor, CutsAxes, Folds, FollowsInput, PerAxis, Permutes
 from baton._src.ops.nn.normalization.group_norm import group_axes
-from baton._src.ops.reduce.folds import folded_axes
+from baton._src.ops.reduce.attributes import folded_axes
 from baton._src.relax.nodes import Call, PrimValue, Tuple
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import IntImm

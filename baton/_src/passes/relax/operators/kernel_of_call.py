@@ -112,7 +112,6 @@ def kernel_by(
     given = [_renamed(a, own) for a in args]
     chosen = iter(names)
     operands = [_operand(a, inputs[i] if i < len(inputs) else f"x{i}", chosen) for i, a in enumerate(given)]
-    operands += [None] * (len(inputs) - len(operands))
     computed = compute(tuple(operands), NO_ATTRS if attrs is None else attrs, _renamed(out, own))
     tensors = [t for o in operands for t in _tensors(o)]
     outputs = _tensors(computed)

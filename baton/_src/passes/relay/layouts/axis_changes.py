@@ -15,7 +15,7 @@ from typing import Any
 
 from baton._src.ops.axes import from_front
 from baton._src.ops.layouts import CutsAxes, Folds, FollowsInput, PerAxis, Permutes
-from baton._src.ops.reduce.folds import folded_axes
+from baton._src.ops.reduce.attributes import folded_axes
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, in_layout, laid_out_as, named
 from baton._src.passes.relay.temporaries import Realized, TemporaryTuple
