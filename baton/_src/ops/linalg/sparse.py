@@ -9,24 +9,28 @@ Source: facts relay-language §6 levels 1 and 10.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Definition, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import DimMath
-from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, bsr_sample, check_sparse, csr_sample, triple
+from baton._src.ops.dims import DimMath, as_dim
+from baton._src.ops.linalg.sparse_matrices import SPARSE_INPUTS, Sparse, bsr_sample, check_sparse, csr_sample, triple
 from baton._src.ops.linalg.sparse_product import SparseProduct
 from baton._src.ops.loop_nests import both, let, load, loop, store
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _ONE = k.index(1)
@@ -56,25 +60,34 @@ def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:
     return TensorInfo((rows, x.shape[0]) if call.attrs.sparse_lhs else (x.shape[0], rows), dtype)
 
 
-def compute_dense(inputs: Any, a: SparseDenseAttrs, out: Any) -> Any:
-    """S xᵀ (`SparseProduct`), for which rows of x lie side by side in a transposed copy unless they are few."""
+def compute_dense(inputs: Sequence[k.Tensor], a: SparseDenseAttrs, out: k.Result) -> k.Tensor:
+    """S xᵀ or x Sᵀ."""
     x, *sparse = inputs
-    kept, shape = k.sum_dtype(out.dtype), (out.shape if a.sparse_lhs else tuple(reversed(out.shape)))
-    few = isinstance(x.shape[0], int) and x.shape[0] < _SIDE_BY_SIDE
+    return product(x, sparse, out.shape, out.dtype, a.sparse_lhs)
+
+
+def product(
+    x: k.Tensor, sparse: Sequence[k.Tensor], shape: Sequence[Dim], dtype: DataType, sparse_lhs: bool
+) -> k.Tensor:
+    """S xᵀ (`SparseProduct`), for which rows of x lie side by side in a transposed copy unless they are few; of
+    `shape`, or transposed, unless S is the left operand.
+    """
+    kept, order = k.sum_dtype(dtype), slice(None) if sparse_lhs else slice(None, None, -1)
+    rows = as_dim(x.shape[0])
+    few = isinstance(rows, int) and rows < _SIDE_BY_SIDE
     columns = [x] if few else [k.compute((x.shape[1], x.shape[0]), lambda i, j: x(j, i), "columns")]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         dense, values, places, begins = ins
         return SparseProduct(dense, values, places, begins, outs[0], few).loops()
 
-    made = extern(k.dims(shape), (*columns, *sparse), body, "sparse_dense", kept)
-    if a.sparse_lhs and kept == out.dtype:
+    made = extern(k.dims(shape[order]), (*columns, *sparse), body, "sparse_dense", kept)
+    if sparse_lhs and kept == dtype:
         return made
-    order = slice(None) if a.sparse_lhs else slice(None, None, -1)
-    return k.compute(out.shape, lambda *i: k.cast(out.dtype, made(*i[order])), "rounded")
+    return k.compute(shape, lambda *i: k.cast(dtype, made(*i[order])), "rounded")
 
 
-def as_dense(data: Any, indices: Any, starts: Any, columns: int) -> Any:
+def as_dense(data: AnyArray, indices: AnyArray, starts: AnyArray, columns: int) -> AnyArray:
     """The matrix itself."""
     high, wide = data.shape[1:] if data.ndim == 3 else (1, 1)
     found = np.zeros((len(starts) - 1, high, columns // wide, wide), data.dtype)
@@ -87,11 +100,11 @@ def as_dense(data: Any, indices: Any, starts: Any, columns: int) -> Any:
     return found.reshape(-1, columns) if found.size else np.zeros((len(found) * high, columns), data.dtype)
 
 
-def reference_dense(inputs: Any, a: SparseDenseAttrs) -> Any:
+def reference_dense(inputs: Sequence[AnyArray], a: SparseDenseAttrs) -> AnyArray:
     """A product with the matrix itself."""
     x, data, indices, starts = inputs
-    product = computed_wide(lambda dense, values: dense @ as_dense(values, indices, starts, x.shape[1]).T, x, data)
-    return np.ascontiguousarray(product.T) if a.sparse_lhs else product
+    found = computed_wide(lambda dense, values: dense @ as_dense(values, indices, starts, x.shape[1]).T, x, data)
+    return np.ascontiguousarray(found.T) if a.sparse_lhs else found
 
 
 def infer_add(call: OpCall[NoAttrs]) -> Info:
@@ -104,21 +117,21 @@ def infer_add(call: OpCall[NoAttrs]) -> Info:
     return x
 
 
-def compute_add(inputs: Any, a: NoAttrs, out: Any) -> Any:
+def compute_add(inputs: Sequence[k.Tensor], a: NoAttrs, out: k.Result) -> k.Tensor:
     """A copy; then the elements that are there are added to theirs."""
     x = inputs[0]
 
-    def body(ins: Any, outs: Any) -> Stmt:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         dense, values, columns, begins = ins
 
-        def row(m: Any) -> Stmt:
+        def row(m: k.Scalar) -> Stmt:
             copy = loop(x.shape[1], lambda n: store(outs[0], (m, n), load(dense, m, n)), "n")
 
-            def add(e: Any) -> Stmt:
+            def add(e: k.Scalar) -> Stmt:
                 at = (m, k.cast("int64", load(columns, e)))
                 return store(outs[0], at, load(outs[0], *at) + load(values, e))
 
-            def stretch(low: Any) -> Stmt:
+            def stretch(low: k.Scalar) -> Stmt:
                 return loop(k.cast("int64", load(begins, m + _ONE)) - low, lambda e: add(low + e), "e")
 
             return both(copy, let("low", k.cast("int64", load(begins, m)), stretch))
@@ -128,18 +141,19 @@ def compute_add(inputs: Any, a: NoAttrs, out: Any) -> Any:
     return extern(k.dims(out.shape), inputs, body, "sparse_add", out.dtype)
 
 
-def reference_add(inputs: Any, a: NoAttrs) -> Any:
+def reference_add(inputs: Sequence[AnyArray], a: NoAttrs) -> AnyArray:
     """The sum with the matrix itself."""
     x, data, indices, starts = inputs
-    return x + as_dense(data, indices, starts, x.shape[1])
+    found: AnyArray = x + as_dense(data, indices, starts, x.shape[1])
+    return found
 
 
-def relay_dense(make: Any, dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
+def relay_dense(make: OwnMaker, dense_mat: GraphExpr, sparse_mat: Sparse, sparse_lhs: bool = False) -> GraphExpr:
     """The matrix is one argument."""
     return make(dense_mat, *triple(make, sparse_mat), sparse_lhs=sparse_lhs)
 
 
-def relay_add(make: Any, dense_mat: Any, sparse_mat: Any) -> Any:
+def relay_add(make: OwnMaker, dense_mat: GraphExpr, sparse_mat: Sparse) -> GraphExpr:
     """The matrix is one argument."""
     return make(dense_mat, *triple(make, sparse_mat))
 
@@ -181,4 +195,4 @@ SPARSE_ADD = OpDef(
     summary="The sum of a dense and a sparse matrix.",
 )
 
-SPARSE: tuple[OpDef[Any], ...] = (SPARSE_DENSE, SPARSE_ADD)
+SPARSE: tuple[Definition, ...] = (SPARSE_DENSE, SPARSE_ADD)

@@ -8,22 +8,24 @@ relay-language §6 level 1.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath
-from baton._src.ops.linalg.sparse import SPARSE_DENSE, SparseDenseAttrs, compute_dense, reference_dense
-from baton._src.ops.linalg.sparse_matrices import bsr_sample, triple
+from baton._src.ops.linalg.sparse import SPARSE_DENSE, SparseDenseAttrs, product, reference_dense
+from baton._src.ops.linalg.sparse_matrices import Sparse, bsr_sample, triple
 from baton._src.ops.operand_checks import check_ranks
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import per_axis
 from baton._src.tir.expr import AnyDim
+from baton._src.values.tensor import AnyArray
 
 
 @attrs
@@ -31,7 +33,7 @@ class SparseConvAttrs(Attrs):
     """Layout and kernel."""
 
     layout: str = attr("NHWC", "NHWC or NCHW")
-    kernel_size: Any = attr((1, 1), "1 x 1, or 3 x 3 for NHWC")
+    kernel_size: tuple[int, ...] = attr((1, 1), "1 x 1, or 3 x 3 for NHWC")
 
     def __post_init__(self) -> None:
         set_attr(self, "kernel_size", per_axis(self.kernel_size, 2, "kernel_size"))
@@ -47,22 +49,22 @@ def infer(call: OpCall[SparseConvAttrs]) -> Info:
     axis = a.layout.index("C")
     columns = AnyDim() if x.shape is None else DimMath(call.prover).multiply(x.shape[axis], math.prod(a.kernel_size))
     rows = TensorInfo((1, columns), x.dtype)
-    product = OpCall(SPARSE_DENSE, (rows, *call.args[1:]), SparseDenseAttrs(), call.prover, (), call.span)
-    found = SPARSE_DENSE.infer(product)
+    rest = OpCall(SPARSE_DENSE, (rows, *call.args[1:]), SparseDenseAttrs(), call.prover, (), call.span)
+    found = SPARSE_DENSE.infer(rest)
     assert isinstance(found, TensorInfo)
     if x.shape is None or found.shape is None:
         return TensorInfo(None, dtype, 4)
     return TensorInfo(tuple(found.shape[1] if i == axis else d for i, d in enumerate(x.shape)), dtype)
 
 
-def compute(inputs: Any, a: SparseConvAttrs, out: Any) -> Any:
+def compute(inputs: Sequence[k.Tensor], a: SparseConvAttrs, out: k.Result) -> k.Tensor:
     """Windows as rows, the product, the result in its layout."""
     x, *sparse = inputs
     at = a.layout.index
     n, height, width, channels = (k.index(x.shape[at(letter)]) for letter in "NHWC")
     rows, columns = a.kernel_size
 
-    def window(row: Any, entry: Any) -> Any:
+    def window(row: k.Scalar, entry: k.Scalar) -> k.Scalar:
         i, j = row // k.divisor(width) % k.divisor(height), row % k.divisor(width)
         spots = {"N": row // k.divisor(height * width), "H": i, "W": j, "C": entry}
         if rows == 1:
@@ -74,16 +76,16 @@ def compute(inputs: Any, a: SparseConvAttrs, out: Any) -> Any:
 
     matrix = k.compute((n * height * width, channels * k.index(rows * columns)), window, "windows")
     outputs = k.index(out.shape[at("C")])
-    flat = compute_dense((matrix, *sparse), SparseDenseAttrs(), TensorInfo((n * height * width, outputs), out.dtype))
+    flat = product(matrix, sparse, (n * height * width, outputs), out.dtype, sparse_lhs=False)
 
-    def body(*i: Any) -> Any:
+    def body(*i: k.Scalar) -> k.Scalar:
         place = dict(zip(a.layout, i))
         return flat((place["N"] * height + place["H"]) * width + place["W"], place["C"])
 
     return k.compute(out.shape, body, "sparse_conv2d")
 
 
-def reference(inputs: Any, a: SparseConvAttrs) -> Any:
+def reference(inputs: Sequence[AnyArray], a: SparseConvAttrs) -> AnyArray:
     """The same product of windows."""
     x, *sparse = inputs
     image = x.transpose([a.layout.index(letter) for letter in "NHWC"])
@@ -93,12 +95,18 @@ def reference(inputs: Any, a: SparseConvAttrs) -> Any:
     taps = [padded[:, i : i + height, j : j + width] for i, j in np.ndindex(*a.kernel_size)]
     windows = np.concatenate(taps, axis=-1)
     rows = windows.reshape(n * height * width, windows.shape[-1])
-    product = reference_dense((rows, *sparse), SparseDenseAttrs())
-    found = product.reshape(n, height, width, product.shape[-1])
+    flat = reference_dense((rows, *sparse), SparseDenseAttrs())
+    found = flat.reshape(n, height, width, flat.shape[-1])
     return np.ascontiguousarray(found.transpose(["NHWC".index(letter) for letter in a.layout]))
 
 
-def relay_builder(make: Any, dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", kernel_size: Any = (1, 1)) -> Any:
+def relay_builder(
+    make: OwnMaker,
+    dense_mat: GraphExpr,
+    sparse_mat: Sparse,
+    layout: str = "NHWC",
+    kernel_size: int | Sequence[int] = (1, 1),
+) -> GraphExpr:
     """The kernel is one argument."""
     return make(dense_mat, *triple(make, sparse_mat), layout=layout, kernel_size=kernel_size)
 
