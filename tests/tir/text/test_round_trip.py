@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from baton._src.ir.expr import Range
+from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.passes.tir.flatten_accesses import FlattenBuffer
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import decl_buffer
@@ -241,3 +243,16 @@ def kernel(A: T.Buffer((4,), "int32")):
     kernel = parse_text(text)
     assert 'n: T.SizeVar("n", "int32") = A[0] + 1' in script(kernel)
     assert_structural_equal(parse_text(script(kernel)), kernel)
+
+
+def test_a_root_within_flat_buffers_is_the_root() -> None:
+    """Found by flattening a kernel that still had its blocks: its text was read with another root around it."""
+    text = """@T.prim_func
+def kernel(A: T.Buffer((4, 2), "int32")):
+    for i, j in T.grid(4, 2):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = A[vi, vj] + 1
+"""
+    flat = FlattenBuffer()(IRModule({"kernel": parse_text(text)}))["kernel"]
+    assert_structural_equal(parse_text(script(flat)), flat)

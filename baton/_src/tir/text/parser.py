@@ -18,7 +18,7 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BlockRealize, Stmt
+from baton._src.tir.stmt import Block, BlockRealize, DeclBuffer, Stmt
 from baton._src.tir.text.read_buffers import buffer_arguments, is_buffer_word, make_buffer
 from baton._src.tir.text.read_expressions import value
 from baton._src.tir.text.read_statements import body
@@ -85,8 +85,11 @@ def _function(scope: Scope, node: ast.FunctionDef) -> Task[PrimFunc | None]:
 
 
 def _with_root(scope: Scope, root: BlockFrame, inner: Stmt) -> Stmt:
-    """The body in a root block where it has blocks or allocations and does not bring its own."""
-    if isinstance(inner, BlockRealize) and inner.block.name_hint == "root" and not inner.block.iter_vars:
+    """The body in a root block where it has blocks or allocations and does not bring its own, within flat buffers."""
+    held: Any = inner
+    while isinstance(held, DeclBuffer):
+        held = held.body
+    if isinstance(held, BlockRealize) and held.block.name_hint == "root" and not held.block.iter_vars:
         return inner
     if not scope.has_blocks and not root.alloc_buffers:
         return inner
