@@ -11,9 +11,10 @@ class Closure:
     arguments). Calling it runs the code in its machine.
 
     `info` is the run-time structural information (what the function's parameters, result and purity are), or None.
+    `host` is what its machine calls for it, if that is a kernel: for callers with values that need no conversion.
     """
 
-    __slots__ = ("captured", "function", "info", "invoke", "name")
+    __slots__ = ("captured", "function", "host", "info", "invoke", "name")
 
     def __init__(
         self,
@@ -22,12 +23,14 @@ class Closure:
         captured: tuple[object, ...],
         invoke: Callable[..., Any],
         info: object = None,
+        host: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.function = function
         self.captured = captured
         self.invoke = invoke
         self.info = info
+        self.host = host
 
     def __call__(self, *args: object) -> Any:
         return self.invoke(self, args)

@@ -142,7 +142,8 @@ class Engine:
         entry = self.executable.functions[number]
         if entry.kind == "packed":
             return self.functions.lookup(entry.name)
-        return Closure(entry.name, number, (), self._invoke_value, entry.info)
+        host = self.host_function(number) if entry.kind == "kernel" else None
+        return Closure(entry.name, number, (), self._invoke_value, entry.info, host)
 
     def _invoke_value(self, closure: Closure, args: tuple[Any, ...]) -> Any:
         values = [from_host(a) for a in args]

@@ -30,7 +30,8 @@ def create(
         rotary.frequencies()  # an unknown kind of scaling is an error now, not at the first token
     sizes, range_ = [int(n) for n in limits], [int(n) for n in layers]
     both, used = (int(heads), int(shared)), rotary if rope_mode else None
-    return PagedCache(sizes, range_, both, int(size), used, str(dtype), Arithmetic(*kernels) if kernels else None)
+    found = [getattr(kernel, "host", None) or kernel for kernel in kernels]
+    return PagedCache(sizes, range_, both, int(size), used, str(dtype), Arithmetic(*found) if found else None)
 
 
 def clear(cache: Any) -> None:
