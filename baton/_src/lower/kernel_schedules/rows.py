@@ -45,6 +45,7 @@ from baton._src.lower.kernel_schedules.shared.row_blocks import (
     stage_work,
 )
 from baton._src.lower.kernel_schedules.shared.separate_windows import separate_windows
+from baton._src.lower.kernel_schedules.shared.shared_sums import in_shared_parts
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
@@ -66,6 +67,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     if isinstance(kernel, Declined):
         return kernel
     kernel = separate_windows(flush_powers(inline_elementwise(in_two_sweeps(kernel))))
+    kernel = in_shared_parts(kernel, target)
     return kernel.rebuilt(emit_stages(kernel, kernel.stages, target))
 
 
