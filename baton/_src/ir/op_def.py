@@ -135,11 +135,8 @@ Argument = GraphExpr | PrimExpr | NDArray | AnyArray | np.generic | int | float 
 """What may be given for an operand: an expression, or what becomes a literal; None leaves it out."""
 
 
-class CallMaker(Protocol):
-    """Makes expressions of one language: what gradients and decompositions build with, by neutral names of operators.
-
-    (`ops.call_maker.RelaxMaker` for Relax; `passes.relay.building.Build` for Relay.)
-    """
+class AnyMaker(Protocol):
+    """Makes expressions of one language, by neutral names of operators: what all makers can."""
 
     def op(self, name: str, *args: Argument, **attrs: object) -> GraphExpr:
         """A call of an operator."""
@@ -152,6 +149,17 @@ class CallMaker(Protocol):
     def full_like(self, x: GraphExpr, value: float, /) -> GraphExpr:
         """A tensor like `x` with `value` everywhere."""
         ...
+
+    def swap_last(self, x: GraphExpr, ndim: int) -> GraphExpr:
+        """The last two of `ndim` axes exchanged."""
+        ...
+
+
+class CallMaker(AnyMaker, Protocol):
+    """What gradients and decompositions build with.
+
+    (`ops.call_maker.RelaxMaker` for Relax; `passes.relay.building.Build` for Relay.)
+    """
 
     def tuple(self, *fields: GraphExpr) -> GraphExpr: ...
 
@@ -167,12 +175,8 @@ class CallMaker(Protocol):
         """The shape of `x` as an operand."""
         ...
 
-    def swap_last(self, x: GraphExpr, ndim: int) -> GraphExpr:
-        """The last two of `ndim` axes exchanged."""
-        ...
 
-
-class OwnMaker(CallMaker, Protocol):
+class OwnMaker(AnyMaker, Protocol):
     """Makes calls of one operator: what a builder of its own gets."""
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import Argument, CallMaker, Input, OpCall
+from baton._src.ir.op_def import AnyMaker, Argument, Input, OpCall
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.operand_checks import check_integers
@@ -57,7 +57,7 @@ Sparse = Csr | GraphExpr | Sequence[Argument]
 """A matrix as three tensors (data, indices, indptr), in a tuple of Python or of the program, or as one of SciPy."""
 
 
-def triple(make: CallMaker, matrix: Sparse) -> list[Argument]:
+def triple(make: AnyMaker, matrix: Sparse) -> list[Argument]:
     """The three tensors of a sparse matrix."""
     parts: list[Argument] = []
     if isinstance(matrix, Sequence):

@@ -6,6 +6,7 @@ Source: facts relax-ops-passes-vm §1 (nn).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,9 @@ def compute(inputs: Sequence[k.Tensor], a: DropoutAttrs, out: k.Result) -> tuple
 
 def relay_dropout(make: OwnMaker, data: GraphExpr, rate: float = 0.5) -> GraphExpr:
     """Relay's function gives the data alone."""
-    return make.item(make(data, rate=rate), 0)
+    both: Any = make(data, rate=rate)  # in Relay several results unpack
+    alone: GraphExpr = both[0]
+    return alone
 
 
 DROPOUT = OpDef(

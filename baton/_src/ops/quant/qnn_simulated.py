@@ -17,8 +17,8 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import (
+    AnyMaker,
     Argument,
-    CallMaker,
     Compute,
     Definition,
     Fusion,
@@ -132,7 +132,7 @@ def relay_dequantize(
     return make(data, _code(make, in_dtype), input_scale, input_zero_point, axis=axis)
 
 
-def _code(make: CallMaker, dtype: str | GraphExpr) -> GraphExpr:
+def _code(make: AnyMaker, dtype: str | GraphExpr) -> GraphExpr:
     """The number of a dtype that is given by name; an operand as it is."""
     if not isinstance(dtype, str):
         return dtype

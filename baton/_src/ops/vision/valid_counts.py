@@ -12,7 +12,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.expr import GraphExpr
-from baton._src.ir.op_def import Argument, CallMaker, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
+from baton._src.ir.op_def import AnyMaker, Argument, Fusion, Input, NotApplicable, OpCall, OpDef, OwnMaker
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -114,7 +114,7 @@ def relay_counts(
     return make(data, as_scalar(make, score_threshold, "float32"), id_index=id_index, score_index=score_index)
 
 
-def as_scalar(make: CallMaker, value: Argument, dtype: str) -> Argument:
+def as_scalar(make: AnyMaker, value: Argument, dtype: str) -> Argument:
     """A number as a constant; an expression as it is."""
     return make.const(value, dtype) if isinstance(value, (int, float)) else value
 
