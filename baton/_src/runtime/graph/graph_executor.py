@@ -60,6 +60,8 @@ class GraphRuntime(ModuleFace):
         if name in (*known, "get_input_index", "set_input_zero_copy", "set_output_zero_copy", "share_params"):
             found: Callable[..., Any] = getattr(module, name)
             return found
+        if name == "get_input_info":
+            return lambda: dict(zip(("shape", "dtype"), module.get_input_info()))
         raise fail("function-missing", f"the graph executor has no function {name!r}", kind=AttributeError)
 
     def time_evaluator(
