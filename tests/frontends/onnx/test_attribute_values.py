@@ -142,3 +142,20 @@ def test_a_norm_of_a_vector() -> None:
     made = model("BatchNormalization", 15, THREE[0], tuple(weights[:1] for weights in THREE))
     (expected,) = onnxruntime_outputs(made, {"x": THREE[0]})
     np.testing.assert_allclose(baton.compile(made).run({"x": THREE[0]})[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("op", "others", "attributes", "told"),
+    [
+        ("QuickGelu", (), {"alhpa": 1.0}, "QuickGelu has no attribute 'alhpa'(.|\n)*did you mean 'alpha'"),
+        ("QuickGelu", (), {"alpha": [1.0]}, "attribute 'alpha' is FLOATS; QuickGelu takes FLOAT for it"),
+        ("FusedMatMul", (SQUARE,), {"transB": 1.0}, "attribute 'transB' is FLOAT; FusedMatMul takes INT for it"),
+        ("FastGelu", (), {"approximate": "none"}, "FastGelu has no attribute 'approximate'"),
+    ],
+)
+def test_attributes_of_contributed_operators(op: str, others: Any, attributes: Any, told: str) -> None:
+    """A misspelt one was taken for one that is missing; one of another type was an error of Python's."""
+    made = model(op, 18, SQUARE, others, **attributes)
+    made.graph.node[0].domain = "com.microsoft"
+    with pytest.raises(baton.DiagnosticError, match=told):
+        baton.compile(made)

@@ -12,11 +12,11 @@ from typing import Any
 
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.files.reader import onnx_library
+from baton._src.frontends.onnx.microsoft.attributes import FLOAT, INT, STRING, contributed
 from baton._src.support.diagnostics import fail
 from baton._src.support.suggestions import did_you_mean
 
-FLOAT, INT, STRING = 1, 2, 3
-"""ONNX's numbers of the types of attributes."""
+MICROSOFT = "com.microsoft"
 FLAGS = frozenset({
     "align_corners", "allowzero", "antialias", "causal", "ceil_mode", "center_point_box", "channels_last",
     "count_include_pad", "detect_negative", "detect_positive", "do_rotary", "exclude_outside", "exclusive", "fmod",
@@ -63,11 +63,12 @@ def check_values(operator: str, attributes: Iterable[Any]) -> None:
         _check_value(operator, attribute)
 
 
-def check_attributes(domain: str, operator: str, attributes: Iterable[Any], version: int) -> None:
+def check_attributes(domain: str, operator: str, attributes: Iterable[Any], version: int | None) -> None:
     """Refuse attributes (protos) that the operator does not have or that are of another type than ONNX says, and nodes
     without one they need (`onnx-node`), and operators that came with later versions of their domain (`onnx-opset`).
 
-    Operators that ONNX does not define are not checked.
+    Of `com.microsoft` names and types are checked; nothing of other operators that ONNX does not define, nor of a
+    domain whose `version` the model does not tell.
     """
     defined = _defined(domain, operator, version)
     if defined is None:
@@ -77,7 +78,8 @@ def check_attributes(domain: str, operator: str, attributes: Iterable[Any], vers
     for name, kind in given.items():
         if name not in kinds:
             help = did_you_mean(name, kinds, f"it has {', '.join(sorted(kinds)) or 'none'}")
-            raise fail("onnx-node", f"{operator} has no attribute {name!r} in opset {version}", help=help)
+            where = "" if domain == MICROSOFT else f" in opset {version}"
+            raise fail("onnx-node", f"{operator} has no attribute {name!r}{where}", help=help)
         if kind != kinds[name]:
             say = onnx_library().AttributeProto.AttributeType.Name
             raise fail("onnx-node", f"attribute {name!r} is {say(kind)}; {operator} takes {say(kinds[name])} for it")
@@ -102,9 +104,12 @@ def _check_value(operator: str, attribute: Any) -> None:
 
 
 @cache
-def _defined(domain: str, operator: str, version: int) -> tuple[dict[str, int], frozenset[str]] | None:
+def _defined(domain: str, operator: str, version: int | None) -> tuple[dict[str, int], frozenset[str]] | None:
     """The types of an operator's attributes by name, and the names of those that have no default."""
-    schema = definition(domain, operator, version)
+    if domain == MICROSOFT:
+        kinds = contributed(operator)
+        return None if kinds is None else (kinds, frozenset())
+    schema = None if version is None else definition(domain, operator, version)
     if schema is None:
         return None
     found = schema.attributes

@@ -138,8 +138,8 @@ class Nodes:
         try:
             if called(proto, proto.op_type) not in self.functions:
                 check_values(proto.op_type, proto.attribute)
-                if (version := self.versions.get(plain_domain(proto.domain))) is not None:
-                    check_attributes(proto.domain, proto.op_type, proto.attribute, version)
+                version = self.versions.get(plain_domain(proto.domain))
+                check_attributes(proto.domain, proto.op_type, proto.attribute, version)
             return {a.name: value_of(a, folder, strings is not None) for a in proto.attribute}
         except DiagnosticError as error:
             where = f"while reading the attributes of {proto.op_type} node {title!r}"
