@@ -207,6 +207,13 @@ def test_sorting() -> None:
     check(function(body, [X, Y], *wanted), [X, Y], *wanted)
 
 
+def test_the_greatest_none() -> None:
+    """0 was taken for all, which it means to the operator."""
+    body = "%r0, %r1 = chlo.top_k(%a, k = 0) : tensor<4x3xf32> -> (tensor<4x0xf32>, tensor<4x0xi32>)"
+    wanted = [np.zeros((4, 0), "float32"), np.zeros((4, 0), "int32")]
+    check(function(body, [X], *wanted), [X], *wanted)
+
+
 @pytest.mark.parametrize(
     ("a", "b", "batch", "inner", "wanted"),
     [

@@ -162,9 +162,9 @@ def sort(node: Node) -> list[Value]:
 
 
 def top_k(node: Node) -> list[Value]:
-    g, (x,) = node.graph, node.operands
-    values, places = g.call_many("topk", x, k=node.attr("k"), axis=-1, ret_type="both", largest=True, dtype="int32")
-    return [values, places]
+    g, (x,), k = node.graph, node.operands, node.attr("k")
+    op = "topk" if k > 0 else "dynamic_topk"  # to the first one 0 means all
+    return list(g.call_many(op, x, k=k, axis=-1, ret_type="both", largest=True, dtype="int32"))
 
 
 REDUCTIONS: dict[str, Converter] = {

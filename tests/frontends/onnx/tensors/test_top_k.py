@@ -11,6 +11,7 @@ from onnx import TensorProto
 from onnx.helper import make_node
 
 import baton
+from baton import relay
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend.onnx import from_onnx
 from tests.frontends.onnx.models import model_of, weight
@@ -58,3 +59,12 @@ def test_as_many_as_an_input_says() -> None:
     assert_as_onnxruntime(model, [{"x": x, "k": np.array([k])} for k in (1, 5, 64, 65, 74, 75, 299, 300)])
     with pytest.raises(DiagnosticError, match="301"):
         baton.compile(model).run({"x": x, "k": np.array([301])})
+
+
+@pytest.mark.parametrize("through", [baton.compile, lambda model: baton.compile(relay.frontend.from_onnx(model)[0])])
+def test_none_at_all(through: Any) -> None:
+    """A constant 0 was taken for all: that is what it means to the operator."""
+    node = make_node("TopK", ["x", "k"], ["y", "places"], name="top", axis=0)
+    model = model_of([node], [("x", [3, 2])], outputs=["y", "places"], weights=[weight("k", np.array([0]))])
+    values, places = (np.asarray(v) for v in through(model).run({"x": np.ones((3, 2), "float32")}))
+    assert (values.shape, places.shape, places.dtype) == ((0, 2), (0, 2), np.int64)

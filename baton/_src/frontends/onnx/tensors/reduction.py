@@ -102,7 +102,7 @@ def top_k(node: OnnxNode) -> list[Value]:
     if isinstance(k, int) and (k < 0 or (isinstance(size, int) and k > size)):
         node.fail(f"the {k} largest of {size} elements are requested")
     options = {"axis": axis, "ret_type": "both", "largest": bool(node.attr("largest", 1)), "dtype": "int64"}
-    if isinstance(k, int):
+    if isinstance(k, int) and k > 0:  # to "topk" 0 means all
         return list(g.call_many("topk", x, k=k, **options))
     if g.language.name == "relax":
         return list(g.call_many("dynamic_topk", x, k=k, **options))
