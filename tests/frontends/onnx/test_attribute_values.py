@@ -159,3 +159,15 @@ def test_attributes_of_contributed_operators(op: str, others: Any, attributes: A
     made.graph.node[0].domain = "com.microsoft"
     with pytest.raises(baton.DiagnosticError, match=told):
         baton.compile(made)
+
+
+def test_operands_that_contributed_operators_do_not_have() -> None:
+    """They were left out without a word."""
+    for op, others, outputs, told in (
+        ("GatherND", (np.zeros((1, 1), "int64"), SQUARE), ("y",), "it has 3 inputs, 2 at most are defined"),
+        ("QuickGelu", (), ("y", "z"), "it has 2 outputs, 1 at most are defined"),
+    ):
+        made = model(op, 18, SQUARE, others, outputs)
+        made.graph.node[0].domain = "com.microsoft"
+        with pytest.raises(baton.DiagnosticError, match=told):
+            baton.compile(made)

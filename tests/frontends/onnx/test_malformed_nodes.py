@@ -57,6 +57,8 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("DFT", ["x", "", "a"], [("x", (2, 8, 2)), ("a", np.array(2))], {}, "axis 2 holds the real and the"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -2]}, r"its perm is \[0, -2\]"),
+    ("MaxUnpool", ["x", "at"], [("x", (1, 2, 3)), ("at", ((1, 2, 3), WHOLE))], {"kernel_shape": [2, 2]},
+     "its kernel_shape has 2 numbers, its input 1 spatial axes"),
     ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),
     ("Unsqueeze", ["x", ""], [("x", (2, 3))], {}, "its axes are missing"),
     ("LayerNormalization", ["x", "w"], [("x", (24,)), ("w", (2, 24))], {}, r"its scale or bias is float32 \(2, 24\)"),
@@ -154,3 +156,35 @@ def test_what_is_taken_of_open_sizes(operator: str, operands: list[Any]) -> None
     ]
     with pytest.raises(baton.DiagnosticError, match="the_node"):
         baton.compile(model_of(nodes, [("x", ["n", 3])], weights=weights)).run({"x": np.zeros((2, 3), "float32")})
+
+
+HEADS_OF_TWO = {"num_heads": 2}
+
+
+@pytest.mark.parametrize(("operator", "inputs", "declared", "attributes", "told"), [
+    ("MultiHeadAttention", ["q", "q", "q"], [("q", ((1, 3, 8), WHOLE))], HEADS_OF_TWO, "must be floats, got int64"),
+    ("MultiHeadAttention", ["q", "q", "q"], [("q", (1, 3, 0))], HEADS_OF_TWO, "its heads have no elements"),
+    ("GatherBlockQuantized", ["d", "at", "s", "z"], [
+        ("d", ((4, 16), BYTES)), ("at", ((2,), WHOLE)), ("s", (4,)), ("z", ((4, 1), BYTES))
+    ], {"block_size": 16}, r"its scales are float32 \(4,\)"),
+])  # fmt: skip
+def test_contributed_operators_refuse(
+    operator: str, inputs: list[str], declared: Any, attributes: dict[str, Any], told: str
+) -> None:
+    """These were errors of Python's, which name no node."""
+    node = helper.make_node(operator, inputs, ["y"], name="the_node", domain="com.microsoft", **attributes)
+    with pytest.raises(baton.DiagnosticError, match=told):
+        baton.compile(model_of([node], declared, opset=20))
+
+
+def test_what_a_converter_stumbles_over_has_a_place() -> None:
+    """A kind of attribute that nobody checks: the error of Python's named no node and no shapes."""
+    node = helper.make_node("LayerNormalization", ["x", "w"], ["y"], name="the_node", epsilon=[1e-5])
+    with pytest.raises(baton.InternalError, match=r"LayerNormalization node 'the_node' \(x: float32 \(2, 3\)"):
+        baton.compile(model_of([node], [("x", (2, 3)), ("w", (3,))], opset=13))
+
+
+def test_a_number_that_a_dtype_does_not_reach() -> None:
+    node = helper.make_node("ThresholdedRelu", ["x"], ["y"], name="the_node", alpha=-1.0)
+    with pytest.raises(baton.DiagnosticError, match=r"(?s)-1.0 is no number of dtype uint8.*the_node"):
+        baton.compile(model_of([node], [("x", ((3,), TensorProto.UINT8))], opset=13))

@@ -65,8 +65,11 @@ class GraphBuilder:
         return Value(TensorInfo(found.shape, DataType(found.dtype)), array=found)
 
     def scalar(self, number: float, like: Value) -> Value:
-        """A rank-0 constant of the dtype of `like`."""
-        return self.constant(number, like.dtype)
+        """A rank-0 constant of the dtype of `like`. `DiagnosticError` (`import-dtype`) if it does not hold it."""
+        try:
+            return self.constant(number, like.dtype)
+        except OverflowError as error:
+            raise fail("import-dtype", f"{number} is no number of dtype {like.dtype}, which it meets here") from error
 
     def dims(self, contents: Any, dtype: object = INT64) -> Value:
         """A small integer tensor of known, possibly symbolic elements."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.files.reader import onnx_library
-from baton._src.frontends.onnx.microsoft.attributes import FLOAT, INT, STRING, contributed
+from baton._src.frontends.onnx.microsoft.definitions import FLOAT, INT, STRING, contributed
 from baton._src.support.diagnostics import fail
 from baton._src.support.suggestions import did_you_mean
 
@@ -26,7 +26,9 @@ FLAGS = frozenset({
     "transB", "transBatchA", "transBatchB", "unidirectional", "upper", "use_sparse_mixer", "zeros",
 })  # fmt: skip
 """Attributes that must be 0 or 1. Tools interpret other numbers differently."""
-POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
+POSITIVE = frozenset(
+    {"blocksize", "group", "hidden_size", "k", "num_groups", "num_outputs", "offset_group", "p", "size"}
+)
 """Attributes that must be 1 or more."""
 NOT_NEGATIVE = frozenset({"softcap"})
 """Attributes that must be 0.0 or more."""

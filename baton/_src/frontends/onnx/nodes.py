@@ -18,12 +18,12 @@ from baton._src.frontends.onnx.functions import AS_INT64, EXPANDED, Expanded, bo
 from baton._src.frontends.onnx.initializers import Initializers
 from baton._src.frontends.onnx.node import NOTHING, DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
-from baton._src.frontends.onnx.operands import CONTRIBUTED_RANKS, check_operands, check_ranks
+from baton._src.frontends.onnx.operands import check_contributed, check_operands
 from baton._src.frontends.onnx.strings import check_operator, mark_strings
 from baton._src.frontends.onnx.supported import MAIN, FunctionKey, all_nodes, called, check_supported
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import DOMAINS
-from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
 from baton._src.support.suggestions import did_you_mean
 from baton._src.values.dtype import INT64
 from baton._src.values.meaning import PLAIN
@@ -155,8 +155,8 @@ class Nodes:
             if proto.domain in MAIN:
                 check_operands(node)
                 check_agreement(node)
-            else:
-                check_ranks(node, CONTRIBUTED_RANKS)
+            elif proto.domain == "com.microsoft":
+                check_contributed(node)
             contents = [v.whole_numbers() if v is not None else None for v in node.inputs]
             dtypes = [v.dtype for v in node.given]
             dims = fold_dims(node.op_type, contents, dtypes, node.attributes)
@@ -178,6 +178,8 @@ class Nodes:
         except MemoryError as error:
             told = Diagnostic("onnx-node", f"{node.title}: what it makes of constants is too large: {error}")
             raise DiagnosticError(_located(DiagnosticError(told), node, proto)) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise InternalError(f"{type(error).__name__}: {error}\n  {_place(node, proto)}") from error
         results = [found] if isinstance(found, Value) else list(found)
         mark_strings(node.op_type, node.inputs, results)
         return results
@@ -238,9 +240,13 @@ class Nodes:
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
     """The findings about a node, with what it is applied to."""
+    return [d.within(_place(node, proto)) for d in error.diagnostics]
+
+
+def _place(node: OnnxNode, proto: Any) -> str:
     shown = [f"{n}: {v}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
     more = ["..."] if len(node.inputs) > 6 else []
-    return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
+    return f"while importing {node.title} ({', '.join(shown + more)})"
 
 
 def versions_of(proto: Any) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.definitions import definition
+from baton._src.frontends.onnx.microsoft.definitions import COUNTS
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import DataType
@@ -68,32 +69,41 @@ def check_operands(node: OnnxNode) -> None:
     found = _signature(node.op_type, node.opset)
     if found is None:
         return
-    given = _count(node.inputs)
-    for what, count, most in (("inputs", given, found.operands), ("outputs", _count(node.outputs), found.outputs)):
-        if count > most:
-            node.fail(
-                f"it has {count} {what}, {most} at most are defined in opset {node.opset}", help="see ONNX's table"
-            )
+    _check_counts(node, found.operands, found.outputs, f"in opset {node.opset}", "see ONNX's table")
     if len(node.inputs) <= found.listed_from < MANY:
         node.fail("it has no inputs", help=f"{node.op_type} takes a list of one tensor or more")
     if None in node.inputs[found.listed_from :]:
         place = node.inputs.index(None, found.listed_from)
         node.fail(f"input {place} has no name", help=f"{node.op_type} takes a list of tensors: delete it, or name it")
-    for place, value in enumerate(node.inputs[:given]):
+    for place, value in enumerate(node.inputs[: _count(node.inputs)]):
         wanted = found.kinds[min(place, len(found.kinds) - 1)]
         kind = None if value is None else _kind_of(value)
         if wanted is not None and kind is not None and kind != wanted:
             assert value is not None
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
-    check_ranks(node, RANKS)
+    _check_ranks(node, RANKS)
     for place in ONE_NUMBER.get(node.op_type, ()):
         value = node.optional(place)
         if value is not None and any(isinstance(d, int) and d != 1 for d in value.shape or ()):
             node.fail(f"input {place} is {value}, it must be one number", code="op-shape")
 
 
-def check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+def check_contributed(node: OnnxNode) -> None:
+    """Refuse (`onnx-node`, `op-shape`) what an operator of `com.microsoft` does not take."""
+    most = COUNTS.get(node.op_type)
+    if most is not None:
+        _check_counts(node, *most, "for it", "see onnxruntime's documentation of contributed operators")
+    _check_ranks(node, CONTRIBUTED_RANKS)
+
+
+def _check_counts(node: OnnxNode, operands: int, outputs: int, where: str, help: str) -> None:
+    for what, count, most in (("inputs", _count(node.inputs), operands), ("outputs", _count(node.outputs), outputs)):
+        if count > most:
+            node.fail(f"it has {count} {what}, {most} at most are defined {where}", help=help)
+
+
+def _check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:
     """Refuse (`op-shape`) operands of more or fewer axes than the operator counts on."""
     for place, (least, most) in enumerate(ranks.get(node.op_type, ())):
         value = node.optional(place)

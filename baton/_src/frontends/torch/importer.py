@@ -192,12 +192,14 @@ class Importer:
         self.builder.hint = node.name
         positional, keywords = self._arguments(node)
         positional = within(node, name, positional)
+        shown = f"while importing {node.name} = {call.title}"
         try:
             found = self._converter(call, (*positional, *keywords.values()))(call, *positional, **keywords)
             return self._checked(call, found)
         except DiagnosticError as error:
-            shown = f"while importing {node.name} = {call.title}"
             raise DiagnosticError([d.within(shown) for d in error.diagnostics]) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise InternalError(f"{type(error).__name__}: {error}\n  {shown}") from error
 
     def _converter(self, call: AtenNode, given: Sequence[Any]) -> Converter:
         """The one of the operator; of what it does with complex tensors, if there are some."""

@@ -31,6 +31,8 @@ def dims_of(node: OnnxNode, x: Value, rank: int, what: str) -> tuple[Dim, ...]:
 def split_heads(node: OnnxNode, x: Value, heads: int, what: str) -> Value:
     """(batch, length, heads * size) -> (batch, heads, length, size)"""
     batch, length, width = dims_of(node, x, 3, what)
+    if not x.dtype.is_float:
+        node.fail(f"its {what} must be floats, got {x}", code="onnx-dtype")
     if not isinstance(width, int):
         node.fail(f"the last axis of its {what} must be known, to be split into {heads} heads", code="onnx-dynamic")
     if heads < 1 or width % heads:
@@ -67,6 +69,8 @@ def attend(
     size = dims_of(node, q, 4, "query")[-1]
     if not isinstance(size, int):
         node.fail("the size of a head must be known", code="onnx-dynamic")
+    if size < 1:
+        node.fail("its heads have no elements", code="op-shape")
     scale = float(node.attr("scale", 0.0)) or 1 / math.sqrt(size)
     q, k, v = (wide(node, x) for x in (q, k, v))
     scores = g.call("matmul", q, g.transpose(k, (0, 1, 3, 2)))

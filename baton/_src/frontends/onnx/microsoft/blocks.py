@@ -174,6 +174,8 @@ def gather_block_quantized(node: OnnxNode) -> Value:
     bits, block, axis = int(node.attr("bits", 4)), int(node.attr("block_size", 128)), node.axis(0, 0, "gather_axis")
     if axis != 0 or node.axis(1, 0, "quantize_axis") != data.rank - 1 or data.dtype.is_float:
         node.fail("only rows (gather_axis 0) of integers in blocks along the last axis are supported")
+    if scales.rank not in (-1, data.rank):
+        node.fail(f"its scales are {scales}, they must have as many axes as its data", code="op-shape")
     indices = from_the_front(node, node[1], data, 0)
     rows, row_scales = (g.call("take", x, indices, axis=0, mode="fast") for x in (data, scales))
     zeros = node.optional(3)

@@ -59,6 +59,8 @@ def max_unpool(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
     sizes, kernel = _sizes(node, x), tuple(node.needed("kernel_shape"))
     rank = len(kernel)
+    if len(sizes) != rank + 2:
+        node.fail(f"its kernel_shape has {rank} numbers, its input {len(sizes) - 2} spatial axes", code="op-shape")
     strides, _, pads = steps_of(node, rank)
     plain = [(sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)]
     zeros = g.broadcast_to(g.scalar(0, x), (math.prod((*sizes[:2], *plain)),))

@@ -1,4 +1,6 @@
-"""The attributes of the operators of the domain `com.microsoft`: the `onnx` package has no definitions of them."""
+"""What operators of the domain `com.microsoft` take and give, by onnxruntime's documentation of contributed operators:
+the `onnx` package has no definitions of them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ _ROUTED = "activation_alpha activation_beta activation_type k normalize_routing_
 _NAMES: dict[str, str] = {
     **dict.fromkeys(
         (
-            "BiasAdd", "BiasGelu", "BiasSplitGelu", "ComplexMul", "ComplexMulConj", "DynamicQuantizeMatMul", "ExpandDims",
-            "FastGelu", "GatedAdd", "GatherND", "Gelu", "GemmFastGelu", "GemmaRotaryEmbedding", "Inverse",
-            "LinearAttentionGate", "MatMulInteger16", "MatMulIntegerToFloat", "MulInteger", "QLinearAdd", "QLinearMul",
-            "QLinearSigmoid", "QLinearWhere", "Range", "TorchEmbedding", "Unique",
+            "BiasAdd", "BiasGelu", "BiasSplitGelu", "ComplexMul", "ComplexMulConj", "DynamicQuantizeMatMul",
+            "ExpandDims", "FastGelu", "GatedAdd", "GatherND", "Gelu", "GemmFastGelu", "GemmaRotaryEmbedding",
+            "Inverse", "LinearAttentionGate", "MatMulInteger16", "MatMulIntegerToFloat", "MulInteger", "QLinearAdd",
+            "QLinearMul", "QLinearSigmoid", "QLinearWhere", "Range", "TorchEmbedding", "Unique",
         ),
         "",
     ),
@@ -110,6 +112,50 @@ _OWN_KINDS: dict[tuple[str, str], int] = {
     ("QMoE", "quant_type"): STRING,
 }
 """(operator, name) -> type, where a name is of several types."""
+_COUNTS: dict[tuple[int, int], str] = {
+    (1, 1): "Gelu Inverse Irfft NhwcMaxPool QuickGelu ReduceSumInteger Rfft Tokenizer UnfoldTensor",
+    (1, 3): "Unique",
+    (2, 1): (
+        "BiasGelu BiasSoftmax BiasSplitGelu BranchwiseRMSNorm CDist ComplexMul ComplexMulConj ExpandDims FastGelu "
+        "FusedMatMul FusedMatMulActivation GatherND GridSample HyperConnectionPreMix MatMulInteger16 "
+        "NGramRepeatBlock ScaledSiLU TransposeMatMul Trilu"
+    ),
+    (3, 1): (
+        "BiasAdd DequantizeLinear FusedGemm GatedAdd GatedRMSNorm GemmFastGelu GroupNorm MatMulBnb4 NhwcConv Pad "
+        "QuantizeLinear Range RelativePositionBias"
+    ),
+    (4, 1): (
+        "CropAndResize FusedConv GatherBlockQuantized HyperConnectionPostMix MRotaryEmbedding MulInteger "
+        "NhwcFusedConv RotaryEmbedding TorchEmbedding"
+    ),
+    (4, 2): "LinearAttentionGate",
+    (4, 4): "SkipSimplifiedLayerNormalization",
+    (5, 1): (
+        "DynamicQuantizeMatMul QLinearAveragePool QLinearGlobalAveragePool QLinearLeakyRelu QLinearReduceMean "
+        "QLinearSigmoid QLinearSoftmax"
+    ),
+    (5, 2): "BiasDropout GemmaRotaryEmbedding SkipGroupNorm",
+    (5, 4): "SkipLayerNormalization",
+    (6, 1): "MatMulNBits",
+    (6, 2): "EngramGate",
+    (7, 1): "GatedRelativePositionBias MatMulIntegerToFloat",
+    (7, 2): "Attention",
+    (8, 1): "MoE QLinearAdd QLinearMul",
+    (9, 1): "QGemm QLinearConv QLinearWhere",
+    (9, 2): "MatMulNBitsMlp QAttention",
+    (9, 3): "EmbedLayerNormalization",
+    (10, 4): "MultiHeadAttention",
+    (11, 3): "SparseAttention",
+    (11, 4): "DecoderMaskedMultiHeadAttention",
+    (12, 3): "DynamicQuantizeLSTM",
+    (12, 4): "MatMulNBitsQkv",
+    (16, 4): "GroupQueryAttention",
+    (18, 2): "QEmbedLayerNormalization",
+    (21, 1): "QMoE",
+}
+"""(operands, outputs) at most -> operators; QLinearConcat takes any number of operands."""
+COUNTS: dict[str, tuple[int, int]] = {name: most for most, names in _COUNTS.items() for name in names.split()}
+"""Operator -> how many operands and outputs it has at most."""
 
 
 @cache
