@@ -138,7 +138,7 @@ class PrintAfterAll(PassInstrument):
 
 
 class DumpIR(PassInstrument):
-    """Writes the module after every pass into a folder: `000_LegalizeOps.py`, `001_FuseOps.py`, ...
+    """Writes the module after every pass into a folder, numbered: 000_LegalizeOps.py, 001_FuseOps.py, ...
 
     `refresh`: the folder is emptied of what such an instrument wrote before.
     """
