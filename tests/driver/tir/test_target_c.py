@@ -15,6 +15,7 @@ from baton import relax, relay, te, tir
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.system_compiler import get_c_compiler
 from baton.contrib import cc, graph_executor
+from baton.driver import tvmc
 from baton.relay import testing
 from baton.script import from_source
 
@@ -257,3 +258,18 @@ class Module:
     for flag in (True, False):
         given = (x, tvm.nd.array(np.array(flag)))
         np.testing.assert_allclose(machine["main"](*given).numpy(), wanted["main"](*given).numpy(), rtol=1e-5)
+
+
+@needs_compiler
+@pytest.mark.parametrize("form", ["so", "tar"])
+def test_a_package_of_tvmc(tmp_path: Path, form: str) -> None:
+    """Guards `tvmc compile --target c`, which was refused: the package runs, and shows its C."""
+    module, params = testing.mlp.get_workload(batch_size=1)
+    results = []
+    for target, dump in (("c", "c"), ("llvm", "ll")):
+        model = tvmc.model.TVMCModel(module, params)
+        path = tmp_path / f"{target}.tar"
+        package = tvmc.compile(model, target, package_path=path, output_format=form, dump_code=dump)
+        assert ("int32_t" in (tmp_path / f"{path.name}.{dump}").read_text()) == (target == "c")
+        results.append(tvmc.run(package, device="cpu", fill_mode="ones").get_output("output_0"))
+    np.testing.assert_allclose(*results, rtol=1e-5)

@@ -61,8 +61,9 @@ def compile_model(
     """Compile a model and write a package, to `package_path` or beside the model.
 
     `tuning_records`: what `tvmc.tune` wrote. `output_format`: "so" or "tar", how the library in the package is called.
-    `dump_code`: "relay", "tir", "ll", "asm", written beside the package. `use_vm`: for programs with control flow or
-    open sizes. `desired_layout`, `mixed_precision` and their options change the program first (`transform`).
+    `dump_code`: "relay", "tir", "ll", "asm" (for the target "c": "c"), written beside the package. `use_vm`: for
+    programs with control flow or open sizes.
+    `desired_layout`, `mixed_precision` and their options change the program first (`transform`).
     `print_pass_times`, `print_ir_before` and `print_ir_after` show the passes at work.
 
     `runtime` is accepted: there is one. `target_host` has to be a CPU. What asks for other compilers, libraries or bare

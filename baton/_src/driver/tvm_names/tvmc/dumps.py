@@ -11,7 +11,7 @@ from baton._src.ir.module import IRModule
 from baton._src.runtime.executable.executable import Executable
 from baton._src.tir.prim_func import PrimFunc
 
-FORMATS = ("relay", "tir", "ll", "asm")
+FORMATS = ("relay", "tir", "ll", "asm", "c")
 
 
 def check_formats(said: str | Sequence[str] | None) -> list[str]:
@@ -28,7 +28,7 @@ def write_dumps(
     package_path: str, formats: Sequence[str], module: IRModule, executable: Executable, stages: Stages
 ) -> None:
     """Write `PACKAGE.FORMAT` for every format: the program that was built, its kernels before they are scheduled, their
-    LLVM IR, their assembly."""
+    LLVM IR, their assembly, or for the target "c" their C."""
     for name in formats:
         if name == "relay":
             text = repr(module)

@@ -80,7 +80,8 @@ class TVMCModel:
     ) -> str:
         """Write what was built as a package, an archive of the library, the graph and the parameters; its path.
 
-        `output_format` says how the library in it is called, "so" or "tar": both are files of baton's own.
+        `output_format` says how the library in it is called, "so" or "tar": both are files of baton's own. What was
+        built for "c" is compiled for "so", and packed as it is for "tar".
         """
         check_packaging(cross, cross_options, output_format)
         path = str(package_path or self.default_package_path())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.targets import chosen_target
+from baton._src.driver.targets import BUILT, built_target
 from baton._src.driver.tvm_names.tvmc.errors import raising_tvmc, refuse
 from baton._src.ir.target import Target
 
@@ -21,16 +21,17 @@ def target_from_cli(
 ) -> Target:
     """The target that code is made for: a `Target`, "llvm -mcpu=haswell", JSON, or the path of a file with either.
 
-    `additional_target_options`: `{"llvm": {"mcpu": "haswell"}}`, added to those. `TVMCException` for what is no CPU,
-    and for lists of several: no part of a program is handed to other libraries. `target_host` has to be a CPU, too.
+    `additional_target_options`: `{"llvm": {"mcpu": "haswell"}}`, added to those of that kind. `TVMCException` for
+    what is no CPU, and for lists of several: no part of a program is handed to other libraries. `target_host` has to be
+    a CPU, too.
     """
     if isinstance(target, str):
         target = _described(target)
-    options = dict((additional_target_options or {}).get("llvm", {}))
     for kind in additional_target_options or {}:
-        if kind != "llvm":
-            raise refuse(f"there are options for the target {kind!r}", 'code is made for CPUs: target "llvm"')
-    found = chosen_target(target, target_host)
+        if kind not in BUILT:
+            raise refuse(f"there are options for the target {kind!r}", 'code is made for CPUs: target "llvm" or "c"')
+    found = built_target(target, target_host)
+    options = dict((additional_target_options or {}).get(str(found.kind), {}))
     return Target({**found.export(), **options}) if options else found
 
 

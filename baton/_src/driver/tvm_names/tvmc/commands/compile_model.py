@@ -33,7 +33,9 @@ def add(commands: Any) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", default="module.tar", help="the package to write; default: module.tar")
     parser.add_argument("-f", "--output-format", choices=["so", "tar", "mlf"], default="so", help="of its library")
-    parser.add_argument("--dump-code", metavar="FORMAT", default="", help="texts to write beside it: relay,tir,ll,asm")
+    parser.add_argument(
+        "--dump-code", metavar="FORMAT", default="", help="texts to write beside it: relay,tir,ll,asm,c"
+    )
     parser.add_argument("--dump-offloads", default="", help="refused: nothing is handed to other libraries")
     parser.add_argument("--module-name", default="default", help="the name of the module")
 
