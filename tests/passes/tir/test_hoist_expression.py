@@ -174,3 +174,9 @@ def test_what_may_fail_or_change_stays() -> None:
     with_block = X.HoistExpression()(IRModule({"main": that_fail}))["main"]
     assert str(with_block.body.condition) == "m != 0"
     assert isinstance(with_block.body.then_case, st.For)
+
+
+def test_numbers_that_are_no_kinds() -> None:
+    """Guards the diagnostic: it was an error inside of the pass."""
+    with pytest.raises(DiagnosticError, match=r"hoisted_conditionals is a sum of IfElseStmt \(1\), .* not 31"):
+        hoisted(chosen, hoisted_conditionals=31)

@@ -14,8 +14,8 @@ stay, as in TVM.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -66,6 +66,7 @@ class HoistedLetBindings(enum.Flag):
     All = 7
 
 
+Flags = TypeVar("Flags", HoistedConditionals, HoistedLetBindings)
 _CONDITIONS = HoistedConditionals.IfElseStmt | HoistedConditionals.IfElseExpr | HoistedConditionals.BooleanExpression
 
 
@@ -76,9 +77,17 @@ class HoistExpression(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options = options_of(ctx, "tir.HoistExpression")
-        conditions = HoistedConditionals(options.get("hoisted_conditionals", _CONDITIONS))
-        lets = HoistedLetBindings(options.get("hoisted_let_bindings", HoistedLetBindings.All))
+        conditions = _flags(HoistedConditionals, options, "hoisted_conditionals", _CONDITIONS)
+        lets = _flags(HoistedLetBindings, options, "hoisted_let_bindings", HoistedLetBindings.All)
         return _Hoisting(conditions, lets, converted(body, function)).applied(function)
+
+
+def _flags(kind: type[Flags], options: Mapping[str, Any], name: str, default: Flags) -> Flags:
+    try:
+        return kind(options.get(name, default))
+    except ValueError:
+        known = ", ".join(f"{flag.name} ({flag.value})" for flag in kind)
+        raise fail("api", f"HoistExpression: {name} is a sum of {known}, not {options[name]!r}") from None
 
 
 @dataclass(frozen=True)
