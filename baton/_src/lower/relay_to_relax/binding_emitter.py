@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from baton._src.ir.expr import GlobalVar
-from baton._src.ir.node import set_note
+from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.ir.node import Node, set_note
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeVar
 from baton._src.lower.relay_to_relax.types import OBJECT, TypeLowering, says_more
 from baton._src.relax import nodes as rx
@@ -38,8 +37,8 @@ class BindingEmitter:
         self.schemes = schemes
         self.pure = pure
         self._definitions = definitions
-        self.values: dict[Any, Any] = {}
-        self.functions: dict[Any, FuncType] = {}
+        self.values: dict[GraphExpr, GraphExpr] = {}
+        self.functions: dict[GraphExpr, FuncType] = {}
         """Variables and nodes whose value is a function literal: they are called directly."""
         self._names: dict[str, int] = {}
         self.keeps_infos = False
@@ -49,7 +48,7 @@ class BindingEmitter:
         """The type parameters of the ADT a constructor belongs to."""
         return self._definitions[constructor.belong_to].type_vars
 
-    def emit(self, bindings: Bindings, value: Any, origin: Any, hint: str = "lv") -> rx.Var:
+    def emit(self, bindings: Bindings, value: GraphExpr, origin: Node, hint: str = "lv") -> rx.Var:
         """Bind `value` to a new variable."""
         span = getattr(origin, "span", None)
         var = rx.Var(self.fresh(hint), span=span)
@@ -64,11 +63,11 @@ class BindingEmitter:
         self._names[hint] = count + 1
         return f"{hint}{count}" if count else hint
 
-    def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
+    def cast(self, bindings: Bindings, value: GraphExpr, have: StructInfo, want: StructInfo, origin: Node) -> GraphExpr:
         """`value`, whose StructInfo is `have`, converted to `want`: by a MatchCast unless `have` implies `want`."""
         return self.match(bindings, value, want, origin) if says_more(have, want) else value
 
-    def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:
+    def match(self, bindings: Bindings, value: GraphExpr, want: StructInfo, origin: Node) -> rx.Var:
         """A MatchCast of `value` to `want`, which may bind shape variables."""
         span = getattr(origin, "span", None)
         var = rx.Var(self.fresh("lv"), want, span)
@@ -76,7 +75,7 @@ class BindingEmitter:
         return var
 
     def builtin(
-        self, bindings: Bindings, name: str, args: Sequence[Any], info: StructInfo | None, origin: Any
+        self, bindings: Bindings, name: str, args: Sequence[GraphExpr], info: StructInfo | None, origin: Node
     ) -> rx.Var:
         """A call of `vm.builtin.<name>`; pure calls may be moved, calls on references may not."""
         callee = rx.ExternFunc(f"vm.builtin.{name}")
@@ -89,7 +88,7 @@ class BindingEmitter:
         return self.emit(bindings, made, origin)
 
 
-def _deduced(value: Any) -> StructInfo | None:
+def _deduced(value: GraphExpr) -> StructInfo | None:
     """The StructInfo of a value, if it tells all dims; None if a part has none yet, or dims are left to find or to tell
     of: normalisation, which knows more, does that.
     """

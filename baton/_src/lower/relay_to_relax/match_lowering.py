@@ -9,9 +9,10 @@ The last clause of a match that covers every case needs no test. If no clause ma
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from baton._src.ir.types import TupleType, TypeCall
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.types import TupleType, Type, TypeCall
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.relax import nodes as rx
 from baton._src.relax.struct_info import TensorStructInfo
@@ -26,10 +27,10 @@ _BOOL = TensorStructInfo((), BOOL)
 class ScopeWalk(Protocol):
     """The interface that lowers the right-hand sides of clauses."""
 
-    def into(self, root: Any, bindings: Bindings) -> Task[Any]:
+    def into(self, root: GraphExpr, bindings: Bindings) -> Task[GraphExpr]:
         """Lower `root` at the end of `bindings`; returns the leaf that holds its value."""
 
-    def body(self, root: Any, bindings: Bindings) -> Task[rx.SeqExpr]:
+    def body(self, root: GraphExpr, bindings: Bindings) -> Task[rx.SeqExpr]:
         """The scope whose value is `root`; `bindings` holds the bindings that precede it."""
 
 
@@ -40,12 +41,13 @@ class MatchLowering:
         self._emitter = emitter
         self._scopes = scopes
 
-    def lower(self, node: Match, bindings: Bindings) -> Task[Any]:
+    def lower(self, node: Match, bindings: Bindings) -> Task[GraphExpr]:
         """The leaf that holds the value of the match."""
         value = self._emitter.values[node.data]
-        return (yield self._clauses(node, value, 0, bindings))
+        found: GraphExpr = yield self._clauses(node, value, 0, bindings)
+        return found
 
-    def _clauses(self, node: Match, value: Any, first: int, bindings: Bindings) -> Task[Any]:
+    def _clauses(self, node: Match, value: GraphExpr, first: int, bindings: Bindings) -> Task[GraphExpr]:
         """The clauses from `first` on as nested ifs."""
         if first == len(node.clauses):
             return self._failed(node, value, bindings)
@@ -53,7 +55,8 @@ class MatchLowering:
         certain = node.complete and first + 1 == len(node.clauses)
         if certain or not any(isinstance(p, PatternConstructor) for p in _parts(clause.lhs)):
             self._bind(clause.lhs, value, node.data.checked_type, bindings)
-            return (yield self._scopes.into(clause.rhs, bindings))
+            found: GraphExpr = yield self._scopes.into(clause.rhs, bindings)
+            return found
         shape = rx.StringImm(shape_of(clause.lhs))
         fits = self._emitter.builtin(bindings, "adt_fits", [value, shape], _BOOL, node)
         fields: Bindings = []
@@ -64,7 +67,7 @@ class MatchLowering:
         other = rx.SeqExpr([rx.BindingBlock(rest)] if rest else [], found)
         return self._emitter.emit(bindings, rx.If(fits, chosen, other), node, "gv")
 
-    def _bind(self, pattern: Pattern, value: Any, type_: Any, bindings: Bindings) -> None:
+    def _bind(self, pattern: Pattern, value: GraphExpr, type_: Type | None, bindings: Bindings) -> None:
         """Bind the pattern's variables to the fields they name."""
         emitter = self._emitter
         work = [(pattern, value, type_)]
@@ -90,7 +93,7 @@ class MatchLowering:
                 case _:
                     continue
 
-    def _field_types(self, pattern: PatternConstructor, type_: Any) -> list[Any]:
+    def _field_types(self, pattern: PatternConstructor, type_: Type | None) -> list[Type]:
         constructor = pattern.constructor
         variables = self._emitter.type_vars(constructor)
         if not isinstance(type_, TypeCall):
@@ -98,7 +101,7 @@ class MatchLowering:
         mapping = dict(zip(variables, type_.args))
         return [substitute_types(t, mapping) for t in constructor.inputs]
 
-    def _failed(self, node: Match, value: Any, bindings: Bindings) -> Any:
+    def _failed(self, node: Match, value: GraphExpr, bindings: Bindings) -> GraphExpr:
         info = self._emitter.types.known(node.checked_type)
         span = f" at {node.span}" if node.span is not None else ""
         return self._emitter.builtin(bindings, "match_failed", [rx.StringImm(span.strip()), value], info, node)

@@ -6,11 +6,9 @@ inferred first. The result is normalised and carries StructInfo throughout.
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.node import set_note
+from baton._src.ir.node import Node, set_note
 from baton._src.ir.types import FuncType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter
 from baton._src.lower.relay_to_relax.operators_by_sizes import is_sized_by_numbers
@@ -84,6 +82,6 @@ def _check_entry(var: GlobalVar, function: Function) -> None:
     raise fail("relay-infer", message, span=span, help=help)
 
 
-def _is_undecided(node: Any) -> bool:
+def _is_undecided(node: Node) -> bool:
     """Whether this is a call of an operator whose type depends on the callers of the function."""
     return isinstance(node, Call) and isinstance(node.op, Op) and any(is_unknown(a.checked_type) for a in node.args)

@@ -11,14 +11,15 @@ any other. What has no rule here, or a call whose types say too little, is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
+from baton._src.ir.tensor_info import Dim
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.run_time_sizes import RunTimeSizes, constant_values, less, static_dims
 from baton._src.lower.relay_to_relax.shape_values import Dims
 from baton._src.ops.axes import from_front
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.image.resize import ResizeAttrs
 from baton._src.ops.image.upsampling import as_resize
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
@@ -27,7 +28,7 @@ from baton._src.relax.special_ops import special_op
 from baton._src.relay.nodes import Call
 
 
-def _topk(s: RunTimeSizes) -> Any:
+def _topk(s: RunTimeSizes) -> GraphExpr | None:
     """As many as are wanted, of those there are; all if less than one is."""
     dims, wanted = s.dims(0), s.numbers(1)
     if dims is None or wanted is None or len(wanted) != 1:
@@ -39,7 +40,7 @@ def _topk(s: RunTimeSizes) -> Any:
     return s.op("dynamic_topk", s.args[0], count, largest=not a.is_ascend, **options)
 
 
-def _reshape(s: RunTimeSizes) -> Any:
+def _reshape(s: RunTimeSizes) -> GraphExpr | None:
     """0 copies a dim, -1 is what the others leave."""
     dims, target = s.dims(0), s.numbers(1)
     if dims is None or target is None:
@@ -54,25 +55,25 @@ def _reshape(s: RunTimeSizes) -> Any:
     return s.op("reshape", s.args[0], rx.ShapeExpr(shape))
 
 
-def _broadcast_to(s: RunTimeSizes) -> Any:
+def _broadcast_to(s: RunTimeSizes) -> GraphExpr | None:
     target = s.numbers(1) if s.dims(0) is not None else None
     return None if target is None else s.op("broadcast_to", s.args[0], rx.ShapeExpr(target))
 
 
-def _full(s: RunTimeSizes) -> Any:
+def _full(s: RunTimeSizes) -> GraphExpr | None:
     shape = s.numbers(1)
     return None if shape is None else s.op("full", rx.ShapeExpr(shape), s.args[0], dtype=s.node.attrs.dtype)
 
 
-def _filled(name: str) -> Callable[[RunTimeSizes], Any]:
-    def make(s: RunTimeSizes) -> Any:
+def _filled(name: str) -> Callable[[RunTimeSizes], GraphExpr | None]:
+    def make(s: RunTimeSizes) -> GraphExpr | None:
         shape = s.numbers(0)
         return None if shape is None else s.op(name, rx.ShapeExpr(shape), dtype=s.node.attrs.dtype)
 
     return make
 
 
-def _tile(s: RunTimeSizes) -> Any:
+def _tile(s: RunTimeSizes) -> GraphExpr | None:
     """Every axis gets one before it, along which it is repeated."""
     dims, times = s.dims(0), s.numbers(1)
     if dims is None or times is None:
@@ -84,7 +85,7 @@ def _tile(s: RunTimeSizes) -> Any:
     return s.op("reshape", repeated, rx.ShapeExpr([s.math.multiply(t, d) for t, d in zip(times, dims)]))
 
 
-def _one_hot(s: RunTimeSizes) -> Any:
+def _one_hot(s: RunTimeSizes) -> GraphExpr | None:
     """Compare the index with the place."""
     dims, depth = s.dims(0), s.numbers(3)
     if dims is None or depth is None or len(depth) != 1:
@@ -98,7 +99,7 @@ def _one_hot(s: RunTimeSizes) -> Any:
     return s.op("where", s.op("equal", index, places), *values)
 
 
-def _arange(s: RunTimeSizes) -> Any:
+def _arange(s: RunTimeSizes) -> GraphExpr | None:
     """Integers, in steps that are known."""
     steps = constant_values(s.node.args[2])
     if steps is None or steps.dtype.kind not in "iu" or len(steps) != 1 or steps[0] == 0:
@@ -112,7 +113,7 @@ def _arange(s: RunTimeSizes) -> Any:
     return s.op("arange", first, end, step, dtype=s.node.args[0].checked_type.dtype if dtype.is_void else dtype)
 
 
-def _strided_slice(s: RunTimeSizes) -> Any:
+def _strided_slice(s: RunTimeSizes) -> GraphExpr | None:
     """Steps forward, of sizes that are known: bounds are counted from the front and clipped first."""
     a, steps = s.node.attrs, constant_values(s.node.args[3])
     if steps is None or a.slice_mode != "end" or min(steps, default=1) < 1:
@@ -121,8 +122,8 @@ def _strided_slice(s: RunTimeSizes) -> Any:
     if dims is None or begin is None or end is None:
         return None
     axes = range(len(begin)) if a.axes is None else [from_front(v, len(dims)) for v in a.axes]
-    first: list[Any] = []
-    last: list[Any] = []
+    first: list[Dim] = []
+    last: list[Dim] = []
     for axis, start, stop in zip(axes, begin, end):
         start, stop = (_inside(s, v, dims[axis]) for v in (start, stop))
         first.append(start)
@@ -132,12 +133,12 @@ def _strided_slice(s: RunTimeSizes) -> Any:
     return s.op("strided_slice", s.args[0], tuple(axes), first, last, tuple(map(int, steps)), assume_inbound=True)
 
 
-def _inside(s: RunTimeSizes, bound: Any, dim: Any) -> Any:
+def _inside(s: RunTimeSizes, bound: Dim, dim: Dim) -> Dim:
     from_behind = s.math.add(bound, dim)
     return s.math.minimum(s.math.maximum(s.where(less(bound, 0), from_behind, bound), 0), dim)
 
 
-def _resize(s: RunTimeSizes) -> Any:
+def _resize(s: RunTimeSizes) -> GraphExpr | None:
     """To extents that are computed, of a box that is known."""
     box = constant_values(s.node.args[2])
     size = None if box is None else s.numbers(1)
@@ -146,7 +147,7 @@ def _resize(s: RunTimeSizes) -> Any:
     return _resized(s, s.node.attrs.static((1, 1), box), size)
 
 
-def _upsampling(s: RunTimeSizes) -> Any:
+def _upsampling(s: RunTimeSizes) -> GraphExpr | None:
     """To the extents times the factors, rounded."""
     resize, dims = as_resize(s.node.attrs.static(*(1,) * (len(s.args) - 1))), s.dims(0)
     if dims is None:
@@ -161,12 +162,12 @@ def _upsampling(s: RunTimeSizes) -> Any:
     return _resized(s, resize, s.read(s.op("astype", s.op("floor", real), dtype="int64"), len(letters)))
 
 
-def _resized(s: RunTimeSizes, attrs: Any, size: Dims) -> Any:
+def _resized(s: RunTimeSizes, attrs: ResizeAttrs, size: Dims) -> GraphExpr:
     definition = CATALOGUE.get(f"image.resize{attrs.spatial}d")
     return rx.Call(definition.relax_op, [s.args[0], rx.ShapeExpr(size)], attrs.in_relax(), span=s.node.span)
 
 
-_RULES: Mapping[str, Callable[[RunTimeSizes], Any]] = {
+_RULES: Mapping[str, Callable[[RunTimeSizes], GraphExpr | None]] = {
     "dyn.topk": _topk,
     "dyn.reshape": _reshape,
     "dyn.broadcast_to": _broadcast_to,
@@ -189,8 +190,8 @@ def is_sized_by_numbers(node: object) -> bool:
 
 
 def lower_by_sizes(
-    node: Call, args: Sequence[Any], emitter: BindingEmitter, bindings: Bindings, read: dict[Any, Dims]
-) -> Any:
+    node: Call, args: Sequence[GraphExpr], emitter: BindingEmitter, bindings: Bindings, read: dict[GraphExpr, Dims]
+) -> GraphExpr | None:
     """The value of the call; None if no rule applies. `read`: see `RunTimeSizes`."""
     rule = _RULES.get(node.op.name)
     if rule is None or static_dims(node.checked_type) is not None:

@@ -7,13 +7,14 @@ to which a cast of `tensor_to_shape` binds what the tensor holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.op_def import Argument
+from baton._src.ir.tensor_info import Dim
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import TensorType
+from baton._src.ir.types import TensorType, Type
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.shape_values import Dims, shape_values
 from baton._src.ops.call_maker import RelaxMaker
@@ -21,11 +22,12 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.dims import DimMath
 from baton._src.relax import nodes as rx
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from baton._src.relay.nodes import Call, Constant
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import EQ, LT, IntImm, Select, Var
 from baton._src.values.dtype import BOOL, INT64
+from baton._src.values.tensor import AnyArray
 
 FALSE = IntImm(BOOL, 0)
 
@@ -34,7 +36,12 @@ class RunTimeSizes:
     """The operands of one call, and the arithmetic on sizes that rules need."""
 
     def __init__(
-        self, node: Call, args: Sequence[Any], emitter: BindingEmitter, bindings: Bindings, read: dict[Any, Dims]
+        self,
+        node: Call,
+        args: Sequence[GraphExpr],
+        emitter: BindingEmitter,
+        bindings: Bindings,
+        read: dict[GraphExpr, Dims],
     ) -> None:
         """`read`: the sizes that were read from tensors before, in the same scope."""
         self.node = node
@@ -45,15 +52,17 @@ class RunTimeSizes:
         self._read = read
         self._make = RelaxMaker(node.op.definition, CATALOGUE)
 
-    def op(self, name: str, *args: Any, **attrs: Any) -> Any:
+    def op(self, name: str, *args: Argument, **attrs: object) -> GraphExpr:
         """A call of an operator of Relax."""
-        return self._make.op(name, *args, **attrs)
+        found: GraphExpr = self._make.op(name, *args, **attrs)
+        return found
 
-    def constant(self, value: float, dtype: str) -> Any:
+    def constant(self, value: float, dtype: str) -> GraphExpr:
         """A literal."""
-        return self._make.const(value, dtype)
+        found: GraphExpr = self._make.const(value, dtype)
+        return found
 
-    def emit(self, value: Any) -> Any:
+    def emit(self, value: GraphExpr) -> rx.Var:
         """A variable that holds the value."""
         return self._emitter.emit(self._bindings, value, self.node)
 
@@ -78,7 +87,7 @@ class RunTimeSizes:
         self._read[expr] = sizes
         return sizes
 
-    def read(self, tensor: Any, count: int) -> Dims:
+    def read(self, tensor: GraphExpr, count: int) -> Dims:
         """The elements of a vector of int64 as new sizes."""
         sizes = tuple(Var(self._emitter.fresh("size"), INT64) for _ in range(count))
         shape = self.emit(rx.Call(special_op("tensor_to_shape"), [tensor]))
@@ -105,48 +114,48 @@ class RunTimeSizes:
         self.args[position] = self._emitter.match(self._bindings, self.args[position], info, self.node)
         return self._dims_of(info)
 
-    def _dims_in_sight(self, expr: Any) -> Dims | None:
+    def _dims_in_sight(self, expr: GraphExpr) -> Dims | None:
         """The dims of a tensor that have names here: those of a known type, or of a parameter."""
         known, value = static_dims(expr.checked_type), self._emitter.values.get(expr)
         return known if known is not None else self._dims_of(getattr(value, "struct_info_", None))
 
-    def _dims_of(self, info: Any) -> Dims | None:
+    def _dims_of(self, info: StructInfo | None) -> Dims | None:
         shape = info.shape if isinstance(info, TensorStructInfo) else None
         return tuple(map(self.math.normal, shape.values)) if isinstance(shape, rx.ShapeExpr) else None
 
-    def is_read(self, dim: Any) -> bool:
+    def is_read(self, dim: Dim) -> bool:
         """Whether what the dim is depends on a tensor's elements: it may be any integer."""
         read = {size for sizes in self._read.values() for size in sizes}
         return isinstance(dim, PrimExpr) and any(n in read for n in post_order(dim) if isinstance(n, Var))
 
-    def may_be(self, dim: Any, number: int) -> Any:
+    def may_be(self, dim: Dim, number: int) -> PrimExpr:
         """The condition that a dim is a number with a meaning of its own; sizes of tensors mean themselves."""
         return EQ(_size(dim), IntImm(INT64, number)) if isinstance(dim, int) or self.is_read(dim) else FALSE
 
-    def where(self, condition: Any, chosen: Any, other: Any) -> Any:
+    def where(self, condition: PrimExpr, chosen: Dim, other: Dim) -> Dim:
         """One of two sizes."""
         return self.math.normal(Select(condition, _size(chosen), _size(other)))
 
 
-def _is_formula(dim: Any) -> bool:
+def _is_formula(dim: Dim) -> bool:
     return isinstance(dim, PrimExpr) and any(isinstance(n, Select) for n in post_order(dim))
 
 
-def _size(dim: Any) -> Any:
+def _size(dim: Dim) -> PrimExpr:
     return IntImm(INT64, dim) if isinstance(dim, int) else dim
 
 
-def less(dim: Any, other: Any) -> Any:
+def less(dim: Dim, other: Dim) -> PrimExpr:
     return LT(_size(dim), _size(other))
 
 
-def static_dims(type_: Any) -> tuple[int, ...] | None:
+def static_dims(type_: Type) -> tuple[int, ...] | None:
     if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple):
         return None
     return tuple(d.value for d in type_.shape) if all(isinstance(d, IntImm) for d in type_.shape) else None
 
 
-def constant_values(expr: Any) -> Any:
+def constant_values(expr: GraphExpr) -> AnyArray | None:
     """The elements of a constant, flat; also of one that is written as a filled tensor of a known shape."""
     if isinstance(expr, Constant):
         return np.asarray(expr.data.data).reshape(-1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor, FuncType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
@@ -53,13 +53,13 @@ class ScopeLowering:
 
     # ---- scopes
 
-    def body(self, root: Any, bindings: Bindings) -> Task[rx.SeqExpr]:
+    def body(self, root: GraphExpr, bindings: Bindings) -> Task[rx.SeqExpr]:
         """The scope whose value is `root`, as a SeqExpr; `bindings` holds the bindings that precede it."""
         result = yield self.into(root, bindings)
         blocks = [rx.BindingBlock(bindings)] if bindings else []
         return rx.SeqExpr(blocks, result)
 
-    def into(self, root: Any, bindings: Bindings) -> Task[Any]:
+    def into(self, root: GraphExpr, bindings: Bindings) -> Task[GraphExpr]:
         """Lower `root` and its operands at the end of `bindings`; returns the leaf that holds its value."""
         values = self.values
         stack: list[tuple[str, Any]] = [("visit", root)]
@@ -83,7 +83,7 @@ class ScopeLowering:
                 values[node] = found
         return values[root]
 
-    def _visit(self, node: Any, stack: list[tuple[str, Any]]) -> None:
+    def _visit(self, node: GraphExpr, stack: list[tuple[str, Any]]) -> None:
         match node:
             case Constant():
                 self.values[node] = rx.Constant(node.data)
@@ -98,7 +98,7 @@ class ScopeLowering:
                 stack.append(("lower", node))
                 stack.extend(("visit", p) for p in reversed(self._below(node)))
 
-    def _below(self, node: Any) -> list[Any]:
+    def _below(self, node: GraphExpr) -> list[GraphExpr]:
         """The expressions that must be bound before `node`, in order."""
         if isinstance(node, Call):
             return [*self.calls.callee_parts(node), *node.args]
@@ -119,7 +119,28 @@ class ScopeLowering:
 
     # ---- expressions
 
-    def _lower(self, node: Any, bindings: Bindings) -> Task[Any]:
+    def _lower(self, node: GraphExpr, bindings: Bindings) -> Task[GraphExpr]:
+        inner = self._inner(node, bindings)
+        if inner is None:
+            return self._leaf(node, bindings)
+        found: GraphExpr = yield inner
+        return found
+
+    def _inner(self, node: GraphExpr, bindings: Bindings) -> Task[GraphExpr] | None:
+        """The lowering of an expression that has scopes in it; None if it has none."""
+        match node:
+            case If():
+                return self._if(node, bindings)
+            case Match():
+                return self.matches.lower(node, bindings)
+            case Function():
+                return self._closure(node, bindings, None)
+            case Op() | Constructor():
+                return self._closure(self.calls.as_function(node), bindings, None)
+            case _:
+                return None
+
+    def _leaf(self, node: GraphExpr, bindings: Bindings) -> GraphExpr:
         values = self.values
         match node:
             case Call():
@@ -127,18 +148,9 @@ class ScopeLowering:
             case Tuple():
                 return self.emitter.emit(bindings, rx.Tuple([values[f] for f in node.fields]), node)
             case TupleGetItem():
-                found = self.emitter.emit(bindings, rx.TupleGetItem(values[node.tuple_value], node.index), node)
-                return found
-            case If():
-                return (yield self._if(node, bindings))
-            case Match():
-                return (yield self.matches.lower(node, bindings))
-            case Function():
-                return (yield self._closure(node, bindings, None))
+                return self.emitter.emit(bindings, rx.TupleGetItem(values[node.tuple_value], node.index), node)
             case GlobalVar():
                 return self.emitter.globals[node.name_hint]
-            case Op() | Constructor():
-                return (yield self._closure(self.calls.as_function(node), bindings, None))
             case RefCreate():
                 return self.emitter.builtin(bindings, "ref_create", [values[node.value]], None, node)
             case RefRead():
@@ -152,12 +164,12 @@ class ScopeLowering:
             case _:
                 raise fail("relay-node", f"a {type(node).__name__} is not a Relay expression")
 
-    def _if(self, node: If, bindings: Bindings) -> Task[Any]:
+    def _if(self, node: If, bindings: Bindings) -> Task[GraphExpr]:
         chosen = yield self.body(node.true_branch, [])
         other = yield self.body(node.false_branch, [])
         return self.emitter.emit(bindings, rx.If(self.values[node.cond], chosen, other), node, "gv")
 
-    def _closure(self, node: Function, bindings: Bindings, var: rx.Var | None) -> Task[Any]:
+    def _closure(self, node: Function, bindings: Bindings, var: rx.Var | None) -> Task[rx.Var]:
         """Lower a function literal; it may use the variable it is bound to."""
         type_ = node.checked_type
         name = var or rx.Var(self.emitter.fresh("func"), span=node.span)

@@ -8,25 +8,26 @@ So a reshape to it needs no tensor to be read. Vectors and scalars of integers o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-from baton._src.ir.types import TensorType
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.tensor_info import Dim
+from baton._src.ir.types import TensorType, Type
 from baton._src.ops.dims import DimMath
 from baton._src.relay.nodes import Call, Constant, Tuple
 from baton._src.tir.expr import IntImm
 
-Dims = tuple[Any, ...]
+Dims = tuple[Dim, ...]
 MOST_STEPS = 32
 """How far back is looked: what computes shapes is short."""
 
 
-def shape_values(expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath) -> Dims | None:
+def shape_values(expr: GraphExpr, dims_of: Callable[[GraphExpr], Dims | None], math: DimMath) -> Dims | None:
     """The elements of an expression, in order; None if they are not known. `dims_of` tells the dims of a tensor."""
-    known: dict[Any, Dims | None] = {}
+    known: dict[GraphExpr, Dims | None] = {}
 
-    def values(expr: Any, steps: int) -> Dims | None:
+    def values(expr: GraphExpr, steps: int) -> Dims | None:
         if expr not in known:
             known[expr] = _values(expr, dims_of, math, lambda e: values(e, steps - 1) if steps else None)
         return known[expr]
@@ -35,7 +36,10 @@ def shape_values(expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath
 
 
 def _values(
-    expr: Any, dims_of: Callable[[Any], Dims | None], math: DimMath, values: Callable[[Any], Dims | None]
+    expr: GraphExpr,
+    dims_of: Callable[[GraphExpr], Dims | None],
+    math: DimMath,
+    values: Callable[[GraphExpr], Dims | None],
 ) -> Dims | None:
     """The same, by those of the operands, which `values` tells."""
     if isinstance(expr, Constant):
@@ -54,7 +58,7 @@ def _values(
     return rule(expr, operands, math) if len(operands) == len(given) else None
 
 
-def _is_vector(type_: Any) -> bool:
+def _is_vector(type_: Type) -> bool:
     return (
         isinstance(type_, TensorType)
         and isinstance(type_.shape, tuple)
@@ -66,9 +70,8 @@ def _is_vector(type_: Any) -> bool:
 
 def _taken(call: Call, operands: list[Dims], math: DimMath) -> Dims | None:
     values, places = operands
-    if not all(isinstance(p, int) and -len(values) <= p < len(values) for p in places):
-        return None
-    return tuple(values[p] for p in places)
+    known = [p for p in places if isinstance(p, int) and -len(values) <= p < len(values)]
+    return tuple(values[p] for p in known) if len(known) == len(places) else None
 
 
 def _sliced(call: Call, operands: list[Dims], math: DimMath) -> Dims | None:

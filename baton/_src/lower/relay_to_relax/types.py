@@ -8,10 +8,9 @@ closures, tagged tuples and cells, which Relax passes around without looking ins
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.types import FuncType, RelayRefType, TensorType, TupleType, TypeCall, TypeVar
+from baton._src.ir.types import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall, TypeVar
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -30,14 +29,14 @@ class TypeLowering:
     """StructInfo of types. Dim variables of Relay (int32 or int64) become one int64 variable each."""
 
     def __init__(self) -> None:
-        self._dims: dict[Any, Var] = {}
+        self._dims: dict[Var, Var] = {}
         self._count = 0
 
-    def known(self, type_: Any) -> StructInfo:
+    def known(self, type_: Type | None) -> StructInfo:
         """The StructInfo that certainly holds for a value of `type_`: no new shape variables."""
         return _lower(type_, self._fixed_tensor)
 
-    def param(self, type_: Any) -> StructInfo:
+    def param(self, type_: Type | None) -> StructInfo:
         """The annotation of a parameter, which may introduce new shape variables."""
         return _lower(type_, self._param_tensor)
 
@@ -45,7 +44,7 @@ class TypeLowering:
         """The signature of a function of the module."""
         return FuncStructInfo(tuple(self.param(t) for t in type_.arg_types), self.known(type_.ret_type), pure)
 
-    def _dim(self, dim: Any) -> Any:
+    def _dim(self, dim: PrimExpr) -> int | Var | None:
         if isinstance(dim, IntImm):
             return dim.value
         if isinstance(dim, Var):
@@ -79,7 +78,7 @@ class TypeLowering:
         return TensorStructInfo(dims, dtype)
 
 
-def _lower(type_: Any, tensor: Callable[[TensorType], StructInfo]) -> StructInfo:
+def _lower(type_: Type | None, tensor: Callable[[TensorType], StructInfo]) -> StructInfo:
     match type_:
         case TensorType():
             return tensor(type_)
