@@ -9,9 +9,9 @@ A subexpression that is not a sum of products (a division, a minimum) counts as 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import children, post_order
@@ -79,7 +79,7 @@ class Atoms:
                 known[node] = self._is_natural_node(node)
         return known[atom]
 
-    def _is_natural_node(self, node: Any) -> bool:
+    def _is_natural_node(self, node: PrimExpr) -> bool:
         """As `_is_natural_atom`, if that is known of the operands."""
         known = self._natural
         match node:
@@ -138,7 +138,7 @@ def to_polynomial(expr: int | PrimExpr, atoms: Atoms | None = None) -> Polynomia
     known = atoms or Atoms()
     if isinstance(expr, int):
         return Polynomial(_clean({(): expr}))
-    found: dict[Any, dict[Monomial, int]] = {}
+    found: dict[Node, dict[Monomial, int]] = {}
     for node in post_order(expr, below=lambda n: children(n) if isinstance(n, (Add, Sub, Mul)) else []):
         match node:
             case IntImm(value=value):

@@ -10,8 +10,6 @@ the whole tensor, whose rows are too far apart for the caches. TVM compiles such
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.allocation_places import PlanAndUpdateBufferAllocationLocation
@@ -64,7 +62,7 @@ def _with_beginnings(body: st.Stmt) -> st.Stmt:
         pending += [(part, around) for part in st.inner_statements(stmt)]
     empty = empty_reductions(body)
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, st.For):
             return None
         if node.loop_var in ahead:

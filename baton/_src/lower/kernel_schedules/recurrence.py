@@ -12,7 +12,7 @@ at compile time (`lower/pack_weights`) as P[unit // width, k, gate, unit % width
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -156,7 +156,7 @@ class _Blocks:
             left = bound(part.left, {part.rows: ops.add(first, i64(row))})
             return tir.Add(tir.BufferLoad(acc, (at,)), tir.Mul(left, self.weight(gate, number, start, lane)))
 
-        def each(value: Any) -> st.Stmt:
+        def each(value: Callable[[int, int, PrimExpr], PrimExpr]) -> st.Stmt:
             parts = []
             for gate in range(part.gates):
                 for row in range(rows):
@@ -186,7 +186,7 @@ class _Blocks:
             return bound(part.right, {part.columns: column})
         buffer = load_of(part.right).buffer
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if isinstance(node, tir.BufferLoad):
                 return tir.BufferLoad(buffer, (number, as_int64(part.k.var), i64(gate), lane))
             return None
@@ -195,7 +195,13 @@ class _Blocks:
         return found
 
     def through_memory(
-        self, acc: Buffer, slot: Any, first: PrimExpr, rows: int, start: PrimExpr, width: int
+        self,
+        acc: Buffer,
+        slot: Callable[[int, int, PrimExpr], PrimExpr],
+        first: PrimExpr,
+        rows: int,
+        start: PrimExpr,
+        width: int,
     ) -> list[st.Stmt]:
         """Store the sums to their buffer, so that the update is a loop over rows instead of a copy per row."""
         part = self.part
@@ -217,11 +223,18 @@ class _Blocks:
         updates = [self.store(s, here, start, width, sum_at) for s in part.stores]
         return [*parts, loop(row_var, rows, sequence(*updates))]
 
-    def store(self, store: st.BufferStore, row: PrimExpr, start: PrimExpr, width: int, sum_at: Any) -> st.Stmt:
+    def store(
+        self,
+        store: st.BufferStore,
+        row: PrimExpr,
+        start: PrimExpr,
+        width: int,
+        sum_at: Callable[[int, PrimExpr], PrimExpr],
+    ) -> st.Stmt:
         """One store of the update for `width` units."""
         part, lane = self.part, index_var("v")
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if isinstance(node, tir.BufferLoad) and node.buffer is part.sums:
                 gate = gate_of_load(node, part)
                 assert gate is not None

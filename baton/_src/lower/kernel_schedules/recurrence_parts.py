@@ -4,8 +4,6 @@ states.
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
@@ -143,7 +141,7 @@ def _differ(a: PrimExpr, b: PrimExpr) -> bool:
     return apart is not None and (apart % cycle if cycle else apart) != 0
 
 
-def _loads(stmt: Any) -> list[tir.BufferLoad]:
+def _loads(stmt: Node) -> list[tir.BufferLoad]:
     found: list[tir.BufferLoad] = []
 
     def rule(node: Node) -> None:

@@ -8,8 +8,8 @@ merge their trailing axes into one long vector loop; reductions go to `vector_re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -71,7 +71,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     return kernel.rebuilt(emit_stages(kernel, kernel.stages, target))
 
 
-def emit_stages(kernel: Kernel, stages: Any, target: Target) -> st.Stmt:
+def emit_stages(kernel: Kernel, stages: Sequence[Stage | Opaque], target: Target) -> st.Stmt:
     """Statements for a list of stages."""
     parts = [_emit(group, kernel, target) for group in _groups(stages, target)]
     if not parts:
@@ -91,7 +91,7 @@ class Group:
     opaque: Opaque | None = None
 
 
-def _groups(stages: Any, target: Target) -> list[Group]:
+def _groups(stages: Sequence[Stage | Opaque], target: Target) -> list[Group]:
     groups: list[Group] = []
     for stage in stages:
         if isinstance(stage, Opaque):
@@ -185,7 +185,7 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
 def _in_pieces(axis: Axis, store: st.BufferStore, target: Target) -> st.Stmt:
     """Vector loops over an axis, or over pieces of it."""
 
-    def emit(axis: Axis, part: st.Stmt) -> st.Stmt:
+    def emit(axis: Axis, part: st.BufferStore) -> st.Stmt:
         return vector_loop(axis.var, axis.extent, part, target)
 
     pieces = cut_in_pieces(axis, store, target.lanes(store.buffer.dtype.bits))

@@ -15,9 +15,9 @@ Where the result has j = 2, 3, 4 or 8 adjacent elements for each i, that many ve
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.movements import Movement, is_same, movement, prepared
@@ -196,9 +196,10 @@ def _computed_square(move: Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
     def filled(load: tir.BufferLoad, tile: Buffer) -> st.Stmt:
         return _square(move, load, top, left, lambda c, v: st.BufferStore(tile, v, (i64(c), line)))
 
-    def transposed(node: Any) -> Any:
-        pairs = zip(move.loads, tiles) if isinstance(node, tir.BufferLoad) else ()
-        tile = next((tile for load, tile in pairs if is_same(node, load)), None)
+    def transposed(node: Node) -> Node | None:
+        if not isinstance(node, tir.BufferLoad):
+            return None
+        tile = next((tile for load, tile in zip(move.loads, tiles) if is_same(node, load)), None)
         return None if tile is None else tir.BufferLoad(tile, (row, lane))
 
     value = rewrite(move.stage.value, transposed)

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
@@ -131,7 +132,7 @@ def _alike(a: tuple[Axis, ...], b: tuple[Axis, ...]) -> bool:
     return len(a) == len(b) and all(same(x.extent, y.extent) for x, y in zip(a, b))
 
 
-def _at(load: Any, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
+def _at(load: Node, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
     return (
         isinstance(load, tir.BufferLoad)
         and len(load.indices) == len(axes)
@@ -284,7 +285,7 @@ def _divisor(factor: PrimExpr, var: tir.Var) -> int | None:
     return found.pop() if len(found) == 1 and not plain else None
 
 
-def _mentions_outside(value: Any, var: tir.Var) -> bool:
+def _mentions_outside(value: Node, var: tir.Var) -> bool:
     """Whether `var` occurs anywhere except as a dividend."""
     stack = [value]
     while stack:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -186,7 +185,11 @@ def _met(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
 
 
 def sum_of_products(
-    block: Block, acc: Accumulators, extent: PrimExpr, left: Callable[[int, PrimExpr], PrimExpr], right: Any
+    block: Block,
+    acc: Accumulators,
+    extent: PrimExpr,
+    left: Callable[[int, PrimExpr], PrimExpr],
+    right: Callable[[PrimExpr, PrimExpr], PrimExpr],
 ) -> st.Stmt:
     """acc[r, v] += left(r, k) * right(k, v) for k in [0, extent)."""
 
@@ -285,7 +288,12 @@ def keep(block: Block, rows: int, local: PrimExpr, begin: PrimExpr, acc: Accumul
 
 
 def _results(
-    block: Block, totals: list[tir.BufferLoad], first: PrimExpr, begin: PrimExpr, wide: int, value: Any
+    block: Block,
+    totals: list[tir.BufferLoad],
+    first: PrimExpr,
+    begin: PrimExpr,
+    wide: int,
+    value: Callable[[int, PrimExpr], PrimExpr],
 ) -> st.Stmt:
     """Store `value(row, lane)` divided by the row's sum, for the columns from `begin` on."""
     found = block.found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
@@ -58,7 +57,7 @@ class Attention:
         return read_at(self.keys, {self.key.var: key, self.inner.var: inner})
 
     def value_at(self, key: PrimExpr, column: PrimExpr) -> PrimExpr:
-        places: dict[Any, PrimExpr] = {self.place[a.var]: a.var for a in self.batch}
+        places: dict[tir.Var, PrimExpr] = {self.place[a.var]: a.var for a in self.batch}
         places[self.place[self.key.var]] = key
         places[self.column.var] = column
         return read_at(self.value, places)
@@ -77,7 +76,7 @@ class Attention:
 
     def store(self, quotient: PrimExpr, row: PrimExpr, column: PrimExpr) -> st.Stmt:
         """Store one result, given the quotient that it is computed from."""
-        known: dict[Any, PrimExpr] = {self.place[a.var]: a.var for a in self.batch}
+        known: dict[tir.Var, PrimExpr] = {self.place[a.var]: a.var for a in self.batch}
         known[self.place[self.row.var]] = row
         known[self.column.var] = column
         places = {mine.var: known[own.var] for own, mine in zip(self.weighed.spatial, self.result.spatial)}
@@ -86,7 +85,7 @@ class Attention:
         return st.BufferStore(self.result.buffer, read_at(value, places), indices)
 
 
-def read_at(value: PrimExpr, places: Mapping[Any, PrimExpr]) -> PrimExpr:
+def read_at(value: PrimExpr, places: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
     found: PrimExpr = substitute_and_fold(value, {var: ops.cast(var.dtype, at) for var, at in places.items()})
     return found
 

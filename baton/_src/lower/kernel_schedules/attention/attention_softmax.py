@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.attention.attention_parts import Block
@@ -71,7 +70,14 @@ def _exp(value: PrimExpr) -> PrimExpr:
     return tir.Call(value.dtype, intrinsic("exp_flushed"), (value,))
 
 
-def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, result: Buffer) -> st.Stmt:
+def _fold(
+    block: Block,
+    rows: int,
+    initial: PrimExpr,
+    combiner: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    body: Callable[[PrimExpr, PrimExpr], tuple[tuple[st.Stmt, ...], PrimExpr]],
+    result: Buffer,
+) -> st.Stmt:
     """result[row] = fold of `body(row, at) -> (statements before, value)` over the strip, several rows side by side:
     one alone would wait for itself.
     """

@@ -7,7 +7,6 @@ Y'[n, g, i, p] = sum over c, .. of X[n, g * C + c, ..] * W'[g, i, c, ..]        
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -46,7 +45,7 @@ def _by_group(value: PrimExpr, var: tir.Var, size: int, group: PrimExpr) -> list
 def _divided(value: PrimExpr, var: tir.Var, size: int, group: PrimExpr) -> PrimExpr:
     """`value` with var // size being `group`."""
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.FloorDiv) and node.a is var and isinstance(node.b, tir.IntImm) and node.b.value == size:
             return group
         return None
@@ -73,7 +72,7 @@ def _apart(stage: Stage, place: int, size: int) -> Stage:
     inner = Axis(tir.Var(axis.var.name, dtype), tir.IntImm(dtype, size))
     buffers: dict[tuple[Buffer, int], Buffer] = {}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and any(i is axis.var for i in node.indices) and not node.buffer.strides:
             at = next(n for n, i in enumerate(node.indices) if i is axis.var)
             if not same(node.buffer.shape[at], axis.extent):

@@ -8,7 +8,7 @@ panels of the group stay in L2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import ParamSpec
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -48,12 +48,15 @@ def shareable_sizes(columns: int, width: int, target: Target) -> list[int]:
     return [n for n in SIZES if columns % (n * width) == 0 and n * width * pieces <= columns]
 
 
-def in_turn(size: int, turn: tir.Var, make: Callable[..., st.Stmt]) -> Callable[..., st.Stmt]:
+P = ParamSpec("P")
+
+
+def in_turn(size: int, turn: tir.Var, make: Callable[P, st.Stmt]) -> Callable[P, st.Stmt]:
     """Return a function that makes a tile for each panel of the group, where `make` makes the tile of one panel."""
     if size == 1:
         return make
 
-    def of_all(*args: Any, **more: Any) -> st.Stmt:
+    def of_all(*args: P.args, **more: P.kwargs) -> st.Stmt:
         return loop(turn, size, make(*args, **more))
 
     return of_all

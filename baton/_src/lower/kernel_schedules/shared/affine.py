@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -15,7 +14,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer
 
 
-def coefficient(expr: PrimExpr, var: tir.Var) -> int | None:
+def coefficient(expr: Node, var: tir.Var) -> int | None:
     """By how much `expr` increases when `var` grows by one; None if that is not a constant."""
     match expr:
         case tir.Var():
@@ -34,7 +33,7 @@ def coefficient(expr: PrimExpr, var: tir.Var) -> int | None:
             return None if depends(expr, var) else 0
 
 
-def depends(expr: Any, var: tir.Var) -> bool:
+def depends(expr: Node, var: tir.Var) -> bool:
     """Whether `var` occurs in `expr`."""
     return any(n is var for n in post_order(expr))
 
@@ -103,7 +102,7 @@ def merge_pair(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
     axis = Axis(tir.Var(f"{outer.var.name}_{inner.var.name}", inner.var.dtype), extent)
     reshaped: dict[tuple[Buffer, int], Buffer] = {}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad):
             place = _pair_place(node, outer, inner)
             if place is not None and place >= 0:
@@ -149,14 +148,14 @@ def _pair_place(load: tir.BufferLoad, outer: Axis, inner: Axis) -> int | None:
     return place if exact and same(load.buffer.shape[place + 1], inner.extent) else None
 
 
-def _outside_loads(node: Node) -> Any:
+def _outside_loads(node: Node) -> list[PrimExpr]:
     """Children of a node, where loads are leaves."""
     if isinstance(node, tir.BufferLoad):
-        return ()
+        return []
     return _children(node)
 
 
-def _children(node: Node) -> list[Any]:
+def _children(node: Node) -> list[PrimExpr]:
     found = []
     for name in ("a", "b", "value", "condition", "true_value", "false_value", "body", "base"):
         part = getattr(node, name, None)

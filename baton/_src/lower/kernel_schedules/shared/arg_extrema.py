@@ -11,7 +11,6 @@ minus the number of places `n` if it holds NaN, which wins, and otherwise greate
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
@@ -107,7 +106,7 @@ def _row_major(axes: tuple[Axis, ...]) -> PrimExpr:
 
 def _updates(body: st.Stmt) -> list[tuple[st.BufferStore, tir.Select]] | None:
     """The two stores, each with the selection it stores."""
-    bound: dict[Any, PrimExpr] = {}
+    bound: dict[PrimExpr, PrimExpr] = {}
     while isinstance(body, st.LetStmt):
         bound[body.var] = body.value
         body = body.body

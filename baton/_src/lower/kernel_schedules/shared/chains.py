@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -25,7 +24,7 @@ _CHEAP = (tir.Add, tir.Sub, tir.Mul, tir.Min, tir.Max)
 _LEAVES = (tir.FloatImm, tir.IntImm, tir.Var, tir.BufferLoad)
 
 
-def vector_loop(var: tir.Var, extent: PrimExpr, store: Any, target: Target) -> st.Stmt:
+def vector_loop(var: tir.Var, extent: PrimExpr, store: st.BufferStore, target: Target) -> st.Stmt:
     """A loop over vectors for the BufferStore `store`; several where its value is a long chain."""
     whole = st.For(var, 0, ops.cast(var.dtype, extent), VECTORIZED, store)
     links = _links(store.value)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import TypeGuard
 
-from baton._src.ir.expr import Op, Range
+from baton._src.ir.expr import Op, PrimExpr, Range
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.loops import i64
@@ -26,7 +26,7 @@ from baton._src.values.dtype import INT64
 _DIGITS = (tir.FloorDiv, tir.FloorMod)
 
 
-def is_choice(node: object) -> bool:
+def is_choice(node: object) -> TypeGuard[tir.Select | tir.Call]:
     """Whether a node is one of two values, by a condition."""
     return isinstance(node, tir.Select) or (
         isinstance(node, tir.Call) and isinstance(node.op, Op) and node.op.name == "tir.if_then_else"
@@ -45,12 +45,13 @@ def with_plain_indices(stage: Stage) -> Stage:
     for axis in stage.spatial:
         analyzer.bind(axis.var, Range(tir.IntImm(axis.var.dtype, 0), axis.extent))
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if not isinstance(node, (*_DIGITS, tir.CompareOp)) or not (node.a.dtype.is_int and node.dtype.lanes == 1):
             return None
         if any(isinstance(n, tir.BufferLoad) for n in post_order(node)):
             return None
-        return analyzer.simplify(node)
+        found: PrimExpr = analyzer.simplify(node)
+        return found
 
     value = rewrite(stage.value, rule)
     return stage if value is stage.value else replace(stage, value=value)
@@ -70,7 +71,7 @@ def with_last_axis_apart(stage: Stage, sizes: Collection[int]) -> Stage:
     whole = ops.cast(last.var.dtype, ops.add(ops.multiply(outer.var, i64(times)), inner.var))
     digits = {tir.FloorDiv: outer.var, tir.FloorMod: inner.var}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, _DIGITS) and node.a is whole and isinstance(node.b, tir.IntImm) and node.b.value == times:
             return ops.cast(node.dtype, digits[type(node)])
         return whole if node is last.var else None

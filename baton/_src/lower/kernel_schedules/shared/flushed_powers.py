@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.node import Node
@@ -48,7 +47,7 @@ def _weighing(stage: Stage, powers: set[Buffer]) -> Stage:
     Narrow floats would lose a bit of the reciprocal.
     """
 
-    def by_reciprocal(node: Node) -> Any:
+    def by_reciprocal(node: Node) -> Node | None:
         match node:
             case tir.Div(dtype=dtype, a=tir.BufferLoad() as power, b=total) if (
                 power.buffer in powers and dtype.bits >= 32
@@ -73,7 +72,7 @@ def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
         case tir.Call(op=Op(name="tir.exp"), args=(exponent,)) as call:
             raised, load = _less_its_top(exponent)
             top = tops.get(load.buffer) if isinstance(load, tir.BufferLoad) else None
-            if top is None or not kernel.lasts(top, stage):
+            if raised is None or not isinstance(load, tir.BufferLoad) or top is None or not kernel.lasts(top, stage):
                 return stage
             if any(_adds_up(stage, a) or _only_weighs(kernel, stage, a) for a in _rows(stage, raised, top, load)):
                 return replace(stage, value=tir.Call(call.dtype, intrinsic("exp_flushed"), call.args))
@@ -82,7 +81,7 @@ def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
     return stage
 
 
-def _less_its_top(exponent: PrimExpr) -> tuple[Any, Any]:
+def _less_its_top(exponent: PrimExpr) -> tuple[PrimExpr, PrimExpr] | tuple[None, None]:
     """(a, b) of a - b, also where that is guarded against two equal infinities; else nothing."""
     match exponent:
         case tir.Select(

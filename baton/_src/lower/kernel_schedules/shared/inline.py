@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr, Range
 from baton._src.ir.node import Node
@@ -127,11 +126,11 @@ class _Inliner:
         value = run(self._write(stage.value, None))
         return stage if value is stage.value else replace(stage, value=value)
 
-    def _write(self, value: PrimExpr, places: Mapping[Any, PrimExpr] | None) -> Task[PrimExpr]:
+    def _write(self, value: PrimExpr, places: Mapping[tir.Var, PrimExpr] | None) -> Task[PrimExpr]:
         """`value` with the values of inlined stages substituted; if it is itself one of these, at `places` of its axes,
         and folded.
         """
-        changed: dict[Any, Any] = dict(places or {})
+        changed: dict[Node, PrimExpr] = dict((places or {}).items())
         for item in post_order(value):
             if item in changed or isinstance(item, Buffer):
                 continue  # buffers are known by identity; no axis is in their shapes, which folding would change
@@ -236,7 +235,7 @@ def _instructions(node: Node) -> int:
             return 0
 
 
-def _data_operands(node: Node) -> list[Any]:
+def _data_operands(node: Node) -> list[PrimExpr]:
     """Children without the indices of loads."""
     match node:
         case tir.BufferLoad():
@@ -260,7 +259,7 @@ def _data_operands(node: Node) -> list[Any]:
 def replace_loads(value: PrimExpr, buffer: Buffer, stage: Stage) -> PrimExpr:
     """`value` with each load of `buffer` replaced by the stage's value at that index."""
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
             return stage.at(node.indices)
         return None

@@ -155,7 +155,7 @@ def _enough(axes: Sequence[Axis], cost: PrimExpr, num_threads: int) -> int:
 def _shared(var: tir.Var, extent: PrimExpr, body: st.Stmt, work: PrimExpr) -> st.Stmt:
     enough = thread_work()
     if isinstance(work, tir.IntImm):
-        grain: Any = max(1, enough // max(1, work.value))
+        grain: PrimExpr | int = max(1, enough // max(1, work.value))
     else:
         grain = ops.floordiv(ops.add(i64(enough), work), ops.max(work, i64(1)))
     return loop(var, extent, body, PARALLEL, grain=grain)

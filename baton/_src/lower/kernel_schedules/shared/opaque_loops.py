@@ -10,7 +10,6 @@ one stores; the innermost ones become vectors if, besides, consecutive iteration
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -68,7 +67,7 @@ def _is_plain(stmt: st.Stmt) -> bool:
 # --------------------------------------------------------------------------------------------------- vectors
 
 
-def _in_vectors(node: Node) -> Any:
+def _in_vectors(node: Node) -> Node | None:
     """The loop `node` in vectors, if it only stores and its iterations are independent."""
     if not isinstance(node, st.For) or not _is_dense(node) or any(True for _ in conflicts(node, {})):
         return None

@@ -13,7 +13,6 @@ whole vectors are loaded, and nothing is divided. `pieces` does this for axes of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -103,6 +102,7 @@ class _Cutter:
         self.cuts += 1
         if not depends(bend, axis.var):
             return self.in_either_case(axis, store, bend)
+        assert isinstance(bend, (tir.BinaryOp, tir.CompareOp))  # as `is_cut` says
         match bend:
             case tir.FloorMod() | tir.FloorDiv():
                 return self.in_runs(axis, store, bend)
@@ -113,11 +113,11 @@ class _Cutter:
             case _:
                 return self.in_two(axis, store, bend)
 
-    def bends(self, value: PrimExpr, var: tir.Var) -> list[Any]:
+    def bends(self, value: PrimExpr, var: tir.Var) -> list[PrimExpr]:
         """Expressions at which indices or conditions bend, and for which there is a cut: first what does not depend on
         the axis, since it may leave nothing of the others, then the inner ones.
         """
-        found: list[Any] = []
+        found: list[PrimExpr] = []
         for node in post_order(value, below=_outside_shapes):
             if not isinstance(node, PrimExpr) or not depends(node, var):
                 continue
@@ -125,7 +125,7 @@ class _Cutter:
             found += [part for part in parts if self.is_cut(part, var)]
         return sorted(found, key=lambda part: depends(part, var))
 
-    def is_cut(self, node: Any, var: tir.Var) -> bool:
+    def is_cut(self, node: PrimExpr, var: tir.Var) -> bool:
         """Whether an expression is one of the axis and of sizes, and bends at places that can be computed."""
         if not _is_of_sizes(node):
             return False
@@ -138,7 +138,7 @@ class _Cutter:
             return not known and coefficient(node.a, var) == 1 and not depends(node.b, var) and self.is_divisor(node)
         return bool(coefficient(ops.subtract(node.a, node.b), var))
 
-    def is_divisor(self, node: Any) -> bool:
+    def is_divisor(self, node: tir.BinaryOp) -> bool:
         """Whether there are runs of the divisor: it is a size, which if it were 0 would leave no remainder."""
         return self.prover.prove(node.b >= 0 if isinstance(node, tir.FloorMod) else node.b > 0)
 
@@ -217,7 +217,7 @@ class _Cutter:
         remainder = ops.add(ops.subtract(first, start), own) if first is not start else own
         place = ops.cast(axis.var.dtype, ops.add(first, own))
         pairs = [(tir.FloorMod(bend.a, bend.b), remainder), (tir.FloorDiv(bend.a, bend.b), quotient)]
-        settled = {node: ops.cast(bend.dtype, number) for node, number in pairs}
+        settled: dict[PrimExpr, PrimExpr] = {node: ops.cast(bend.dtype, number) for node, number in pairs}
         return self.cut(Axis(own, length), _with(store, settled, {axis.var: place}))
 
     def part(self, axis: Axis, store: st.BufferStore, begin: PrimExpr, extent: PrimExpr) -> st.Stmt:
@@ -233,14 +233,13 @@ class _Cutter:
         return times if self.prover.equal(ops.multiply(times, divisor), extent) is True else None
 
 
-def _outside_shapes(node: Node) -> list[Any]:
+def _outside_shapes(node: Node) -> list[Node]:
     """What an expression consists of; of a load the indices."""
     return list(node.indices) if isinstance(node, tir.BufferLoad) else children(node)
 
 
-def _condition(choice: Any) -> PrimExpr:
-    found: PrimExpr = choice.args[0] if isinstance(choice, tir.Call) else choice.condition
-    return found
+def _condition(choice: tir.Select | tir.Call) -> PrimExpr:
+    return choice.args[0] if isinstance(choice, tir.Call) else choice.condition
 
 
 def _leaves(condition: PrimExpr) -> Iterator[PrimExpr]:
@@ -279,10 +278,12 @@ def _change(bend: tir.BinaryOp | tir.CompareOp, var: tir.Var) -> tuple[PrimExpr,
     return sign_change(start, step), *(cases if step > 0 else cases[::-1])
 
 
-def _with(store: st.BufferStore, known: dict[Any, PrimExpr], var: dict[Any, PrimExpr] | None = None) -> st.BufferStore:
+def _with(
+    store: st.BufferStore, known: dict[PrimExpr, PrimExpr], var: dict[tir.Var, PrimExpr] | None = None
+) -> st.BufferStore:
     """The store with expressions replaced, wherever they are in it, and a variable."""
     kinds = tuple(type(node) for node in known)
-    found: dict[Any, PrimExpr] = dict(var or {})
+    found: dict[Node, PrimExpr] = dict((var or {}).items())
     nodes = [n for n in post_order(store.value, below=_outside_shapes) if isinstance(n, kinds)]
     for key, value in known.items():
         found.update((node, value) for node in nodes if node is key or structural_equal(node, key))

@@ -12,7 +12,7 @@ where pieces are long and few.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.analysis.iteration_points import Points, Unknown
+from baton._src.values.tensor import AnyArray
 
 MOST_PIECES = 16
 """Pieces up to which the axis is cut: each is a loop of its own."""
@@ -62,7 +63,7 @@ def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[A
 
 def _uneven(value: PrimExpr, var: tir.Var) -> list[PrimExpr]:
     """The largest expressions of nothing but `var` that are conditions or do not grow evenly with it."""
-    alone: dict[Any, bool] = {}
+    alone: dict[Node, bool] = {}
     found: list[PrimExpr] = []
     for node in post_order(value):
         parts = [part for part in children(node) if isinstance(part, PrimExpr)]
@@ -79,11 +80,11 @@ def _is_integer(node: Node) -> bool:
     return isinstance(node, kinds) and node.dtype.lanes == 1 and not node.dtype.is_float
 
 
-def _is_part(part: PrimExpr, alone: dict[Any, bool]) -> bool:
+def _is_part(part: PrimExpr, alone: dict[Node, bool]) -> bool:
     return isinstance(part, tir.IntImm) or alone[part]
 
 
-def _changes(column: Any) -> list[int]:
+def _changes(column: AnyArray) -> list[int]:
     """Where the column changes course, but for its begin."""
     bends = _bends(column)
     stairs = _stairs(column) if bends and column.dtype != bool else None
@@ -95,7 +96,7 @@ def _changes(column: Any) -> list[int]:
     return cuts if len(cuts) < len(bends) else bends
 
 
-def _bends(column: Any) -> list[int]:
+def _bends(column: AnyArray) -> list[int]:
     """Where runs of even steps begin, but for the first one; steps of conditions are none."""
     steps = np.diff(column.astype(np.int64))
     begins, begin = [], 0
@@ -111,7 +112,7 @@ def _bends(column: Any) -> list[int]:
     return begins
 
 
-def _stairs(column: Any) -> tuple[int, int] | None:
+def _stairs(column: AnyArray) -> tuple[int, int] | None:
     """The longest part of which each value lasts for the same number of iterations, at least two."""
     begins = np.flatnonzero(np.diff(column)) + 1
     if len(begins) < 3:
@@ -139,7 +140,7 @@ class _Course(NamedTuple):
         return ops.add(i64(self.first), ops.multiply(lasting, i64(self.step)))
 
 
-def _course(column: Any) -> _Course | None:
+def _course(column: AnyArray) -> _Course | None:
     """The course of a piece, if it has only one."""
     numbers = column.astype(np.int64)
     changes = np.flatnonzero(np.diff(numbers))
@@ -151,11 +152,11 @@ def _course(column: Any) -> _Course | None:
 
 
 def _piece(
-    axis: Axis, store: st.BufferStore, columns: dict[PrimExpr, Any], begin: int, end: int
+    axis: Axis, store: st.BufferStore, columns: dict[PrimExpr, AnyArray], begin: int, end: int
 ) -> tuple[Axis, st.BufferStore] | None:
     """The store for [begin, end), over an axis that starts at 0, if each column has one course there."""
     own = index_var(axis.var.name)
-    known: dict[Any, PrimExpr] = {axis.var: ops.cast(axis.var.dtype, ops.add(own, i64(begin)))}
+    known: dict[Node, PrimExpr] = {axis.var: ops.cast(axis.var.dtype, ops.add(own, i64(begin)))}
     for expr, column in columns.items():
         course = _course(column[begin:end])
         if course is None:

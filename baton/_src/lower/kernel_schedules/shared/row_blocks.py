@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -141,7 +140,7 @@ def _on_row(stage: Stage, rows: tuple[Axis, ...], small: dict[Buffer, Buffer]) -
     depth = len(rows)
     bound = {own.var: row.var for own, row in zip(stage.spatial, rows)}
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer in small:
             return tir.BufferLoad(small[node.buffer], node.indices[depth:] or (i64(0),))
         return None

@@ -10,7 +10,6 @@ Neighbouring windows share the result of what they have in common: a window of 5
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -69,7 +68,7 @@ def _stride(value: PrimExpr, axis: Axis, tap: Axis) -> int | None:
     return next((stride for stride in found if stride is not None), None)
 
 
-def _stride_at(place: Any, axis: Axis, tap: Axis) -> int | None:
+def _stride_at(place: Node, axis: Axis, tap: Axis) -> int | None:
     match place:
         case tir.Add(a=start, b=b) if b is tap.var:
             match start:
@@ -90,7 +89,7 @@ def _across(stage: Stage, axis: Axis, tap: Axis, stride: int) -> Stage | None:
     # No windows reach nothing.
     along = Axis(tir.Var(axis.var.name, axis.var.dtype), ops.multiply(ops.min(axis.extent, one), reach))
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         return along.var if _stride_at(node, axis, tap) == stride else None
 
     value = rewrite(stage.value, rule)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
@@ -141,7 +140,7 @@ class Kernel:
         return self.func.with_fields(body=done).with_attr("tir.is_scheduled", True)
 
 
-def buffers_used(body: Any) -> set[Buffer]:
+def buffers_used(body: st.Stmt) -> set[Buffer]:
     """Every buffer loaded from or stored to, or shown by a view."""
     accessed = {n.buffer for n in post_order(body) if isinstance(n, (tir.BufferLoad, st.BufferStore))}
     return accessed | viewed_buffers(body)

@@ -11,9 +11,9 @@ float32 is about half.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.support.dataclass import dataclass
 from baton._src.values.tensor import AnyArray
@@ -61,7 +61,7 @@ class Transform:
         """Products for one tile and pair of channels."""
         return self.points * self.points
 
-    def both(self, dtype: Any) -> AnyArray:
+    def both(self, dtype: npt.DTypeLike) -> AnyArray:
         """(points^2, 9): what takes the nine taps of a filter g to G g G^T, rounded once."""
         g = np.array(self.filter)
         found: AnyArray = np.einsum("ik,jl->ijkl", g, g).reshape(self.products, TAPS * TAPS).astype(dtype)
