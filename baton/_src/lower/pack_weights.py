@@ -12,8 +12,6 @@ interpreter or printer can read it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Range
@@ -54,7 +52,7 @@ class PackWeights(Pass):
         target = Target.current(allow_none=True)
         if target is None or target.kind.name != "llvm":
             return module
-        changed: dict[Any, Any] = {}
+        changed: dict[GlobalVar, Function] = {}
         with filling() as tensors:
             rewriter = _Packer(module, target, tensors)
             for var, function in module.functions.items():
@@ -80,17 +78,19 @@ class _Packer(BindingRewriter):
         self.constants: dict[tuple[int, bool, int, int, int], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
-    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> GraphExpr:
         found = self._packed(value)
         while found is not value:  # a kernel may have several weights
             value, found = found, self._packed(found)
         return value
 
-    def _packed(self, value: GraphExpr) -> Any:
+    def _packed(self, value: GraphExpr) -> GraphExpr:
         """The call with one more weight packed; the call itself if there is none to pack."""
-        if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
+        if not isinstance(value, Call) or value.op is not self.call_tir:
             return value
         kernel, operands = value.args[0], value.args[1]
+        if not isinstance(kernel, GlobalVar) or not isinstance(operands, Tuple):
+            return value
         weight = self._weight(kernel)
         if weight is None or weight.place >= len(operands.fields):
             return value
@@ -100,9 +100,10 @@ class _Packer(BindingRewriter):
         fields = list(operands.fields)
         fields[weight.place] = self._constant(constant, weight)
         args = [self._kernel(kernel, weight), Tuple(fields), *value.args[2:]]
-        return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+        found: GraphExpr = self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+        return found
 
-    def _weight(self, kernel: Any) -> Weight | None:
+    def _weight(self, kernel: GlobalVar) -> Weight | None:
         if kernel not in self.weights:
             function = self.context.functions.get(kernel)
             found = None
@@ -214,7 +215,7 @@ def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
     packed = decl_buffer([tir.IntImm("int64", s) for s in shape], weight.buffer.dtype, weight.buffer.name)
     whole = BufferRegion(packed, tuple(Range(tir.IntImm("int64", 0), dim) for dim in packed.shape))
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         if isinstance(node, tir.BufferLoad) and node.buffer is weight.buffer:
             row, column = reversed(node.indices) if weight.columns_first else node.indices
             if weight.gates:

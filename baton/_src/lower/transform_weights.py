@@ -12,7 +12,6 @@ largest value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.global_names import free_name
@@ -45,7 +44,7 @@ class TransformWeights(Pass):
         target = Target.current(allow_none=True)
         if target is None or target.kind.name != "llvm" or not ctx.setting("baton.winograd"):
             return module
-        changed: dict[Any, Any] = {}
+        changed: dict[GlobalVar, Function] = {}
         with filling() as tensors:
             rewriter = _Rewriter(module, target, tensors)
             for var, function in module.functions.items():
@@ -83,10 +82,12 @@ class _Rewriter(BindingRewriter):
         self.constants: dict[tuple[int, GlobalVar], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
-    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> Any:
-        if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
+    def rewrite_value(self, binding: VarBinding, value: GraphExpr) -> GraphExpr:
+        if not isinstance(value, Call) or value.op is not self.call_tir:
             return value
         kernel, operands = value.args[0], value.args[1]
+        if not isinstance(kernel, GlobalVar) or not isinstance(operands, Tuple):
+            return value
         if kernel not in self.kernels:
             self.kernels[kernel] = self._changed(kernel, operands.fields)
         changed = self.kernels[kernel]
@@ -106,9 +107,10 @@ class _Rewriter(BindingRewriter):
         fields = list(operands.fields)
         fields[changed.place] = self.constants[key]
         args = [changed.var, Tuple(fields), *value.args[2:]]
-        return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+        found: GraphExpr = self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+        return found
 
-    def _changed(self, kernel: Any, operands: Sequence[Any]) -> _Changed | None:
+    def _changed(self, kernel: GlobalVar, operands: Sequence[GraphExpr]) -> _Changed | None:
         function = self.context.functions.get(kernel)
         if not isinstance(function, PrimFunc):
             return None

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
@@ -171,7 +170,7 @@ def chunk_caller(function: Function, own: GlobalVar, callee: Callee, chunked: Co
     """The function as a loop of calls of its kernel."""
     params, bindings = [p for p in function.params if is_known(p.struct_info_)], []
 
-    def bound(name: str, value: GraphExpr, said: Any) -> Var:
+    def bound(name: str, value: GraphExpr, said: StructInfo | None) -> Var:
         var = Var(name, said)
         bindings.append(VarBinding(var, value))
         return var
@@ -211,7 +210,7 @@ def _result(function: Function, state: dict[int, Var], chunked: Collecting) -> S
     return SeqExpr([BindingBlock(bindings)], var)
 
 
-def nested_tuple(info: StructInfo, leaves: Iterator[Var]) -> Any:
+def nested_tuple(info: StructInfo, leaves: Iterator[Var]) -> GraphExpr:
     """Leaves in the shape of a struct info."""
     if isinstance(info, TupleStructInfo):
         return Tuple([nested_tuple(f, leaves) for f in info.fields])

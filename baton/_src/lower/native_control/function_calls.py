@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.lower.native_control.parameters import over, told_dims
 from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
@@ -14,11 +14,11 @@ from baton._src.relax.check.variables import leaf_dims, leaf_infos
 from baton._src.relax.nodes import Call, Function, Tuple
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
-Covers = Callable[[Any, Any], bool]
+Covers = Callable[[StructInfo, StructInfo], bool]
 """Whether the first StructInfo certainly holds of what has the second."""
 
 
-def called_by_closure(call: Call, closures: Mapping[Any, Call]) -> tuple[GlobalVar, Sequence[Any]] | None:
+def called_by_closure(call: Call, closures: Mapping[GraphExpr, Call]) -> tuple[GlobalVar, Sequence[GraphExpr]] | None:
     """The function that a closure created here calls, and all its arguments: the given ones, then the captured ones."""
     closure, given = call.args
     made = closures.get(closure)
@@ -58,6 +58,9 @@ def call_of_kernel(
     return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, sizes, outputs, fresh)
 
 
-def _nesting(info: StructInfo) -> Any:
+Nesting: TypeAlias = "tuple[Nesting, ...] | None"
+
+
+def _nesting(info: StructInfo) -> Nesting:
     """The nesting of tuples; everything else is None."""
     return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None

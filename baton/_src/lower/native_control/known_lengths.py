@@ -10,7 +10,6 @@ The kernel is that of a function of the call and its casts, which takes the size
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
@@ -50,7 +49,7 @@ class KnownLoop:
         call = callee.call([p for p in self.function.params if is_known(p.struct_info_)])
         whole = Var(self.binding.var.name_hint, call.sinfo_args[0])
 
-        def rule(node: Node) -> Any:
+        def rule(node: Node) -> Node | None:
             if isinstance(node, VarBinding) and node.var is self.binding.var:
                 return VarBinding(whole, call)
             if isinstance(node, TupleGetItem) and node.tuple_value is self.binding.var:
@@ -75,7 +74,7 @@ def known_loops(function: Function, callees: Mapping[str, Callee]) -> list[Known
     return found
 
 
-def _read(node: Node) -> Sequence[Any]:
+def _read(node: Node) -> Sequence[Node]:
     """The variables that a node reads as a whole."""
     match node:
         case Call(args=args):

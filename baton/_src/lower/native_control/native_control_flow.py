@@ -12,12 +12,11 @@ parameter itself; programs in which the difference is observable (something writ
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.analysis.call_graph import call_graph
 from baton._src.analysis.purity import allocates, is_impure_call
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.collecting import chunk_caller, in_chunks, nested_tuple
@@ -70,7 +69,7 @@ class _Maker:
     def __init__(self, module: IRModule, prover: DimProver) -> None:
         self.module = module
         self.prover = prover
-        self.functions: dict[GlobalVar, Any] = dict(module.functions)
+        self.functions: dict[GlobalVar, Node] = dict(module.functions)
         self.names = {v.name_hint for v in module.functions}
         self.callees: dict[str, Callee] = {}
 

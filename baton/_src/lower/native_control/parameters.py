@@ -34,7 +34,7 @@ class Parameters:
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, TensorStructInfo))
 
 
-def parameters_of(infos: Iterable[Any]) -> Parameters | None:
+def parameters_of(infos: Iterable[StructInfo]) -> Parameters | None:
     """The parameters of these struct infos; None if there is anything else in them, or a variable that no dim tells."""
     found = tuple(leaf for info in infos for leaf in untupled(info))
     if not all(is_known(leaf) or _is_known_shape(leaf) for leaf in found):
@@ -47,7 +47,7 @@ def parameters_of(infos: Iterable[Any]) -> Parameters | None:
     return Parameters(found, sizes)
 
 
-def told_dims(params: Sequence[Any], given: Sequence[Any]) -> dict[Var, PrimExpr]:
+def told_dims(params: Sequence[StructInfo], given: Sequence[StructInfo]) -> dict[Var, PrimExpr]:
     """What the variables that are dims of their own in parameters are, if these are the arguments."""
     dims: dict[Var, PrimExpr] = {}
     for param, info in zip(params, given):

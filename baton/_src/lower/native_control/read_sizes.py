@@ -10,7 +10,6 @@ negative: an arm that is not taken may have such ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import DimProver
@@ -75,14 +74,14 @@ def room_for(
 
 def largest(size: PrimExpr, known: set[Var]) -> PrimExpr | None:
     """The most that a size can be, in terms of the variables `known`; None if there is no bound."""
-    ends: dict[Any, Ends] = {}
+    ends: dict[PrimExpr, Ends] = {}
     for node in post_order(size):
         if isinstance(node, PrimExpr):
             ends[node] = _ends(node, ends, known)
     return ends[size][1]
 
 
-def _ends(node: Any, ends: dict[Any, Ends], known: set[Var]) -> Ends:
+def _ends(node: PrimExpr, ends: dict[PrimExpr, Ends], known: set[Var]) -> Ends:
     match node:
         case IntImm():
             return literal(node.value, INT64), literal(node.value, INT64)
@@ -106,7 +105,7 @@ def _ends(node: Any, ends: dict[Any, Ends], known: set[Var]) -> Ends:
             return (node, node) if known.issuperset(prim_vars(node)) else (None, None)
 
 
-Operation = Callable[[Any, Any], PrimExpr]
+Operation = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
 
 def _both(operation: Operation, a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:

@@ -9,9 +9,8 @@ annotation, it gets those of the returned values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.lower.native_control.collector_calls import returned_by, settle, with_own_capacity
@@ -136,10 +135,10 @@ class _Reader:
         self.known = set(definable_tir_vars_in_struct_info(TupleStructInfo(parameters.leaves)))
         """The shape variables that the parameters tell."""
         self.env = Values({p: nested(p.struct_info_, given) for p in function.params})
-        self.closures: dict[Any, Call] = {}
+        self.closures: dict[GraphExpr, Call] = {}
         self.read: set[TirVar] = set()
         """Further ones, which are read from tensors."""
-        self.shapes: dict[Any, Value] = {}
+        self.shapes: dict[Var, Value] = {}
         """The tensors that variables have as shapes."""
         self.open: dict[KernelCall, TirVar] = {}
         """Calls whose capacity is not known yet, with its variable."""
@@ -307,7 +306,7 @@ class _Reader:
             raise NotNative
         return [InRegister(-1, info) for info in infos]
 
-    def _again(self, args: Sequence[Any]) -> Repeat:
+    def _again(self, args: Sequence[GraphExpr]) -> Repeat:
         """A tail call. Its arguments fit the parameters, so that they can replace them; sizes may be others."""
         values = [v for a in args for v in leaves_of(self.env.of(a))]
         again = Repeat(tuple(v for v in values if shape_of(v) is None))
@@ -329,7 +328,7 @@ class _Reader:
             raise NotNative
         return changed
 
-    def _covers(self, base: Any, derived: Any) -> bool:
+    def _covers(self, base: StructInfo, derived: StructInfo) -> bool:
         return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS
 
     def results(self) -> list[TensorStructInfo] | None:

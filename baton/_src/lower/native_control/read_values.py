@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.lower.native_control.parameters import shape_of
 from baton._src.lower.relax_to_vm.abstract_values import Fields, Literal, Longer, Value, resolve
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
@@ -62,7 +63,7 @@ def leaves_of(value: Value | None) -> list[Value]:
     return found
 
 
-def without_renaming(seq: Any) -> tuple[list[Binding], Any]:
+def without_renaming(seq: GraphExpr) -> tuple[list[Binding], GraphExpr]:
     """The bindings and the result of a sequence, without copies at its end."""
     if not isinstance(seq, SeqExpr):
         return [], seq

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.lower.native_control.parameters import Parameters, over
 from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
@@ -198,7 +197,7 @@ class Callee:
     stretch: Stretch | None = None
     usual: Mapping[Var, PrimExpr] = field(default_factory=dict)
 
-    def call(self, tensors: Sequence[Any]) -> Call:
+    def call(self, tensors: Sequence[GraphExpr]) -> Call:
         """The call of the kernel where the parameters are what they are in the function."""
         usual = self.usual if self.collecting is None else {self.collecting.capacity: self.collecting.usual}
         sizes = (*self.params.sizes, *usual.values())

@@ -12,10 +12,9 @@ there is more memory. So no length need be known, and what is returned may be an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
@@ -40,7 +39,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir import operators as t
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.expr import literal
@@ -122,7 +121,7 @@ def resuming(function: Function, own: GlobalVar, callee: Callee, stretch: Stretc
     """The function, which calls its kernel first."""
     bindings: list[VarBinding | MatchCast] = []
 
-    def bound(name: str, value: GraphExpr, said: Any) -> Var:
+    def bound(name: str, value: GraphExpr, said: StructInfo | None) -> Var:
         bindings.append(VarBinding(var := Var(name, said), value))
         return var
 
@@ -134,7 +133,7 @@ def resuming(function: Function, own: GlobalVar, callee: Callee, stretch: Stretc
     said = ShapeStructInfo(list(later.values()))
     found = bound("shape", Call(Op.get("relax.tensor_to_shape"), [outputs[-1]]), ShapeStructInfo(ndim=len(later)))
     bindings.append(MatchCast(Var("sizes", said), found, said))
-    now: dict[Var, Any] = {}
+    now: dict[Var, GraphExpr] = {}
     for index, output in zip(stretch.states, outputs, strict=False):
         info, now[params[index]] = over(params[index].struct_info_, later), output
         if index in stretch.capacities:
@@ -146,7 +145,7 @@ def resuming(function: Function, own: GlobalVar, callee: Callee, stretch: Stretc
     return inline_functions(made, {iteration: function})
 
 
-def _argument(param: Var, now: dict[Var, Any], later: dict[TirVar, TirVar]) -> Any:
+def _argument(param: Var, now: Mapping[Var, GraphExpr], later: dict[TirVar, TirVar]) -> GraphExpr:
     info = param.struct_info_
     if isinstance(info, ShapeStructInfo):
         return ShapeExpr(over(info, later).values)

@@ -13,9 +13,8 @@ planned: the machine then runs the counting kernels as an entry of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import GraphExpr, Op, PrimExpr
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, Value
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, in_terms_of
 from baton._src.lower.size_polynomial import is_never_negative, to_polynomial
@@ -42,7 +41,7 @@ class CountedSize:
     most: PrimExpr
 
 
-def as_counts(call: Call, value_of: Callable[[Any], Value]) -> Pending | None:
+def as_counts(call: Call, value_of: Callable[[GraphExpr], Value]) -> Pending | None:
     """The tensor that a `tensor_to_shape` reads, if a kernel of the entry counts it."""
     if not isinstance(call.op, Op) or call.op.name != "relax.tensor_to_shape":
         return None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order
 from baton._src.runtime.dim_expr import DimExpr
 from baton._src.support.diagnostics import InternalError, fail
@@ -52,14 +52,14 @@ def to_dim_expr(expr: PrimExpr, slots: Mapping[tir.Var, int]) -> DimExpr:
     """`expr` over the slots of its variables. Shared subexpressions are written out at each use."""
     if isinstance(expr, tir.IntImm):
         return bool(expr.value) if expr.dtype.is_bool else expr.value
-    found: dict[Any, DimExpr] = {}
+    found: dict[Node, DimExpr] = {}
     for node in post_order(expr):
         if isinstance(node, PrimExpr):
             found[node] = _convert(node, found, slots)
     return found[expr]
 
 
-def _convert(node: PrimExpr, found: Mapping[Any, DimExpr], slots: Mapping[tir.Var, int]) -> DimExpr:
+def _convert(node: PrimExpr, found: Mapping[Node, DimExpr], slots: Mapping[tir.Var, int]) -> DimExpr:
     match node:
         case tir.IntImm():
             return bool(node.value) if node.dtype.is_bool else node.value

@@ -12,7 +12,6 @@ an entry whose sizes are quotients, and were computed in each run as often.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -34,9 +33,9 @@ class EntrySizes:
     def __init__(self, words: Mapping[Var, PrimExpr], late: Mapping[Var, PrimExpr]) -> None:
         self._words = dict(words)
         self._late = dict(late)
-        self._known: dict[Any, PrimExpr] = {}
+        self._known: dict[Node, PrimExpr] = {}
         """What stands for expressions that were met before."""
-        self._names: dict[tuple[Any, ...], Var] = {}
+        self._names: dict[tuple[object, ...], Var] = {}
         """By class, operands and dtype: equal expressions share a name."""
         self._lets: list[tuple[Var, PrimExpr]] = []
 
@@ -67,7 +66,7 @@ class EntrySizes:
         operands = (v.value if isinstance(v, IntImm) else v for v in children(value))
         return self._let((type(value), str(value.dtype), *operands), value)
 
-    def _let(self, key: tuple[Any, ...], value: PrimExpr) -> PrimExpr:
+    def _let(self, key: tuple[object, ...], value: PrimExpr) -> PrimExpr:
         if isinstance(value, (Var, IntImm)):
             return value
         name = self._names.get(key)

@@ -8,9 +8,8 @@ emitted separately.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
@@ -138,7 +137,7 @@ class FunctionLowering:
 
     # ---------------------------------------------------------------------------------------- sequences
 
-    def _sequence(self, seq: Any) -> Task[Value]:
+    def _sequence(self, seq: GraphExpr) -> Task[Value]:
         """The value of a SeqExpr (or of a leaf); waiting kernel calls are emitted before it ends."""
         if not isinstance(seq, SeqExpr):
             value = self.values.value(seq)
@@ -238,14 +237,14 @@ class FunctionLowering:
         builder.patch(leave, Goto(builder.position - leave))
         return InRegister(merged, var.struct_info_)
 
-    def _condition(self, cond: Any) -> Operand:
+    def _condition(self, cond: GraphExpr) -> Operand:
         """The condition's value; it is checked to be a bool scalar unless its StructInfo says so."""
         found, known = self.values.argument(cond), cond.struct_info_
         if isinstance(known, TensorStructInfo) and (known.ndim, known.dtype) != (0, BOOL):
             found = self.program.builder.r(self.scope.call_into("vm.builtin.read_if_cond", [found]))
         return found
 
-    def _arm(self, body: Any, merged: int) -> Task[None]:
+    def _arm(self, body: GraphExpr, merged: int) -> Task[None]:
         outer = self.values.env
         self.values.env = Overlay(outer)
         value = yield self._sequence(body)
@@ -302,7 +301,7 @@ class FunctionLowering:
         operands = [self.program.builder.vm_state(), self.values.argument(callee), *args]
         return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")
 
-    def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
+    def _claimed(self, register: int, call: Call, callee: GraphExpr, name: str) -> int:
         """The result of a function, checked against its declared StructInfo, on which kernels rely.
 
         Unit is not checked: calls for their effect are declared so, whatever they return; nor is what nothing reads. A

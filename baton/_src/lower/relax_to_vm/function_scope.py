@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.traverse import post_order
@@ -68,11 +67,11 @@ class FunctionScope:
         self._next += 1
         return self._next - 1
 
-    def call(self, name: str | Operand, args: Sequence[Any]) -> None:
+    def call(self, name: str | Operand, args: Sequence[object]) -> None:
         """A call for its effect."""
         self.builder.emit_call(name, args)
 
-    def call_into(self, name: str | Operand, args: Sequence[Any]) -> int:
+    def call_into(self, name: str | Operand, args: Sequence[object]) -> int:
         """The register of a call's result."""
         register = self.new_register()
         self.builder.emit_call(name, args, self.builder.r(register))
@@ -88,11 +87,11 @@ class FunctionScope:
             size = self.builder.imm(len(self.slots))
             self._heap = self.builder.r(self.call_into("vm.builtin.alloc_shape_heap", [size]))
 
-    def heap(self) -> Any:
+    def heap(self) -> Operand:
         """The shape heap as an argument; an empty one is null."""
         return self._heap if self._heap is not None else self.builder.convert_constant(None)
 
-    def _heap_with(self, *read: PrimExpr) -> Any:
+    def _heap_with(self, *read: PrimExpr) -> Operand:
         """The heap with what is read. Error `pass-shape`: VMShapeLower has made one already, for what it knew of."""
         needed = next((n for expr in read for n in post_order(expr) if isinstance(n, Var)), None)
         if needed is not None and self._heap is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import GraphExpr, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.relax_to_vm.abstract_values import Fields, KernelCall, Literal, Value, View, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import fits
@@ -13,7 +13,7 @@ from baton._src.ops.dims import show_shape
 from baton._src.passes.tir.lowering.lower_prim_func import LEAVE_IF_FAULT, may_fault
 from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple, Var
 from baton._src.relax.special.calls import output_infos
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.tir.expr import Call as TirCall
 from baton._src.tir.expr import IntImm, StringImm
 from baton._src.tir.prim_func import PrimFunc
@@ -22,7 +22,7 @@ from baton._src.tir.stmt import Evaluate, Stmt
 NAMES = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 
 
-def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value]) -> KernelCall | None:
+def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[GraphExpr], Value]) -> KernelCall | None:
     """The call as one kernel call, or None: then the VM allocates the outputs and calls the kernel."""
     if not isinstance(call.op, Op) or call.op.name not in NAMES:
         return None
@@ -72,7 +72,7 @@ def _shown(dims: Sequence[PrimExpr]) -> str:
     return show_shape(tuple(d.value if isinstance(d, IntImm) else d for d in dims))
 
 
-def as_view(call: Call, var: Var, value_of: Callable[[Any], Value]) -> View | None:
+def as_view(call: Call, var: Var, value_of: Callable[[GraphExpr], Value]) -> View | None:
     """A reshape between tensors of known dims (left by RewriteDataflowReshape) as a view, or None."""
     if not isinstance(call.op, Op) or call.op.name != "relax.reshape":
         return None
@@ -82,7 +82,7 @@ def as_view(call: Call, var: Var, value_of: Callable[[Any], Value]) -> View | No
     return View(source, var.struct_info_)
 
 
-def is_known(info: Any) -> TypeGuard[TensorStructInfo]:
+def is_known(info: StructInfo | None) -> TypeGuard[TensorStructInfo]:
     """Whether it is a tensor of known dtype and dims."""
     return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
 

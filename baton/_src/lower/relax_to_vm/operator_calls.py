@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import OpDef
 from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, KernelCall, Literal
 from baton._src.lower.relax_to_vm.function_values import FunctionValues
@@ -26,11 +26,11 @@ from baton._src.values.dtype import DataType
 Handler = Callable[[FunctionValues, Call], int]
 
 
-def _operands(values: FunctionValues, exprs: Sequence[Any]) -> list[Operand]:
+def _operands(values: FunctionValues, exprs: Sequence[GraphExpr]) -> list[Operand]:
     return [values.argument(e) for e in exprs]
 
 
-def _packed_fields(values: FunctionValues, packed: Any) -> list[Operand]:
+def _packed_fields(values: FunctionValues, packed: GraphExpr) -> list[Operand]:
     """The values inside an argument tuple."""
     value = values.value(packed)
     if isinstance(value, Fields):
@@ -62,7 +62,7 @@ def _unit(values: FunctionValues, call: Call) -> int:
     return values.scope.call_into("vm.builtin.make_tuple", [])
 
 
-def call_function(values: FunctionValues, callee: Any, args: Sequence[Operand]) -> int:
+def call_function(values: FunctionValues, callee: GraphExpr, args: Sequence[Operand]) -> int:
     """A call of a global function, a packed function by name, or a function value."""
     if isinstance(callee, GlobalVar):
         values.program.demand(callee)
@@ -113,7 +113,7 @@ def _call_destination(values: FunctionValues, call: Call) -> int:
     return _gathered(values, call, outputs)
 
 
-def _integers(values: FunctionValues, shape: Any) -> list[Operand]:
+def _integers(values: FunctionValues, shape: GraphExpr) -> list[Operand]:
     whole = values.argument(shape)
     count = shape.struct_info_.ndim
     builder = values.program.builder
@@ -170,7 +170,7 @@ def _reshape(values: FunctionValues, call: Call) -> int:
     return values.scope.call_into("vm.builtin.copy", [values.program.builder.r(view)])
 
 
-def _has_wildcard(shape: Any) -> bool:
+def _has_wildcard(shape: GraphExpr) -> bool:
     """Whether one dim is -1, to be inferred from the number of elements."""
     dims = shape.values if isinstance(shape, ShapeExpr) else ()
     return any(isinstance(d, IntImm) and d.value < 0 for d in dims)
@@ -211,7 +211,7 @@ def emit_operator(values: FunctionValues, call: Call) -> int:
     return values.scope.call_into("vm.builtin.call_operator", [machine, definition.name, Data(content), *args])
 
 
-def plain(content: Any) -> Any:
+def plain(content: object) -> object:
     """An attribute's content as JSON data."""
     if isinstance(content, (tuple, list)):
         return [plain(c) for c in content]

@@ -13,9 +13,8 @@ sizes or may be observed; all that wait become instructions together, after the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.abstract_values import Literal, Pending, Value, memory_of
@@ -34,12 +33,17 @@ class SizeReads:
     """Those of one sequence of bindings."""
 
     def __init__(
-        self, values: FunctionValues, waiting: WaitingKernels, bindings: Sequence[Binding], body: Any, prover: DimProver
+        self,
+        values: FunctionValues,
+        waiting: WaitingKernels,
+        bindings: Sequence[Binding],
+        body: GraphExpr,
+        prover: DimProver,
     ) -> None:
         self._values, self._waiting = values, waiting
         self._conversions = _only_cast(bindings, body, prover)
         self._reads: list[tuple[MatchCast, Value]] = []
-        self._unknown: set[Any] = set()
+        self._unknown: set[Var | DimVar] = set()
         """What has no value yet: sizes, and the variables of shapes of them."""
 
     def defers(self, binding: Binding) -> bool:
@@ -79,9 +83,9 @@ class SizeReads:
             scope.bind(cast.struct_info)
 
 
-def _only_cast(bindings: Sequence[Binding], body: Any, prover: DimProver) -> dict[Any, Call]:
+def _only_cast(bindings: Sequence[Binding], body: GraphExpr, prover: DimProver) -> dict[Var, Call]:
     """The conversions to shapes that nothing but casts to shapes of as many dims reads, by variable."""
-    found: dict[Any, Call] = {}
+    found: dict[Var, Call] = {}
     for binding in bindings:
         match binding:
             case VarBinding(value=Call(op=Op(name="relax.tensor_to_shape"), args=(source, *_)) as call):

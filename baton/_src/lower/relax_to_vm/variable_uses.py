@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import GraphExpr, Op
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.abstract_values import Value
 from baton._src.relax.check.variables import shape_holders
@@ -50,7 +50,7 @@ class Overlay(dict[Var, Value]):
             return default
 
 
-def last_uses(bindings: Sequence[Binding], body: Any) -> dict[Var, int]:
+def last_uses(bindings: Sequence[Binding], body: GraphExpr) -> dict[Var, int]:
     """For each variable the number of the last binding that mentions it; the body counts as one more."""
     found: dict[Var, int] = {}
     for number, binding in enumerate(bindings):
@@ -86,7 +86,7 @@ def read_by_kernels_only(function: Function) -> set[Var]:
     return mentioned - others
 
 
-def _vars_of(exprs: Any) -> list[Var]:
+def _vars_of(exprs: Iterable[GraphExpr]) -> list[Var]:
     found: list[Var] = []
     work = list(exprs)
     while work:

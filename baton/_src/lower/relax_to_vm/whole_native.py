@@ -40,7 +40,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.dim_expr import slots_of
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.expr import Var as TirVar
@@ -158,7 +158,7 @@ class _Reading:
 
 
 def _conditions(
-    function: Function, binding: MatchCast, source: Value, bindable: set[Any]
+    function: Function, binding: MatchCast, source: Value, bindable: set[TirVar]
 ) -> list[CastCondition] | None:
     """The conditions on dims of a cast; None if it binds variables or checks more than dims."""
     if not set(tir_vars_in_struct_info(binding.struct_info)) <= bindable:
@@ -172,10 +172,10 @@ def parameters_fit(function: Function) -> bool:
     return dims_fit(param.struct_info_ for param in function.params)
 
 
-def dims_fit(infos: Iterable[Any]) -> bool:
+def dims_fit(infos: Iterable[StructInfo | None]) -> bool:
     """Whether they are tensors of known dtype and dims, every variable of which is a dim of its own somewhere."""
-    bindable: set[Any] = set()
-    used: set[Any] = set()
+    bindable: set[TirVar] = set()
+    used: set[TirVar] = set()
     for info in infos:
         if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.dtype.is_void:
             return False
