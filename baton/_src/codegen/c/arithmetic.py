@@ -6,8 +6,6 @@ NaN, floats become integers by truncation, the nearest of 32 or 64 bits if they 
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.codegen.c.intervals import Interval, is_narrow
 from baton._src.codegen.c.text import CFile
 from baton._src.codegen.c.types import c_type, compute_dtype, is_padded, literal, suffix, unsigned_type
@@ -39,7 +37,7 @@ def fitted(dtype: DataType, text: str) -> str:
     return f"({c_type(dtype)})({text})"
 
 
-def binary(file: CFile, node: Any, a: str, b: str, known: Interval | None, dividend: Interval | None) -> str:
+def binary(file: CFile, node: tir.BinaryOp, a: str, b: str, known: Interval | None, dividend: Interval | None) -> str:
     """A `BinaryOp`; `known` is its interval, `dividend` that of its first operand."""
     dtype: DataType = node.dtype.element
     if dtype.is_float:
@@ -60,7 +58,7 @@ def binary(file: CFile, node: Any, a: str, b: str, known: Interval | None, divid
     return fitted(dtype, quotient) if is_padded(dtype) else quotient
 
 
-def _wrapped(node: Any, dtype: DataType, a: str, sign: str, b: str, known: Interval | None) -> str:
+def _wrapped(node: tir.BinaryOp, dtype: DataType, a: str, sign: str, b: str, known: Interval | None) -> str:
     if isinstance(node.a, tir.IntImm) and isinstance(node.b, tir.IntImm):
         a = f"({c_type(dtype)}){a}"
     if known is not None and dtype == INT64:
@@ -75,7 +73,7 @@ def _wrapped(node: Any, dtype: DataType, a: str, sign: str, b: str, known: Inter
     return fitted(dtype, f"({wide}){a} {sign} ({wide}){b}")
 
 
-def _divided(file: CFile, node: Any, dtype: DataType, a: str, b: str, dividend: Interval | None) -> str:
+def _divided(file: CFile, node: tir.BinaryOp, dtype: DataType, a: str, b: str, dividend: Interval | None) -> str:
     divisor = node.b.value if isinstance(node.b, tir.Broadcast) else node.b
     number = divisor.value if isinstance(divisor, tir.IntImm) else 0
     word = _DIVISIONS[type(node)]
@@ -91,7 +89,7 @@ def _divided(file: CFile, node: Any, dtype: DataType, a: str, b: str, dividend: 
     return f"{file.helper(f'{word}_{whole_suffix(dtype)}')}({a}, {b})"
 
 
-def _of_floats(file: CFile, node: Any, dtype: DataType, a: str, b: str) -> str:
+def _of_floats(file: CFile, node: tir.BinaryOp, dtype: DataType, a: str, b: str) -> str:
     letter, end = "f" if dtype.bits == 32 else "", suffix(dtype)
     sign = _SIGNS.get(type(node))
     if sign is not None:
@@ -114,7 +112,7 @@ def _of_floats(file: CFile, node: Any, dtype: DataType, a: str, b: str) -> str:
     raise InternalError(f"code generation: no rule for {type(node).__name__}")
 
 
-def compare(file: CFile, node: Any, a: str, b: str) -> str:
+def compare(file: CFile, node: tir.CompareOp, a: str, b: str) -> str:
     """A `CompareOp`."""
     dtype: DataType = node.a.dtype.element
     if dtype.is_narrow:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from baton._src.codegen.c.arithmetic import binary, cast, compare, fitted
 from baton._src.codegen.c.helpers import stored_suffix
@@ -28,7 +27,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.values.dtype import INT32, INT64, DataType
 
-Handler = Callable[[Any, tir.Call], str]
+Handler = Callable[["ExprWriter", tir.Call], str]
 LONGEST = 120
 """Most characters of an expression that is not given a name."""
 LANE = "@"
@@ -49,9 +48,9 @@ class ExprWriter:
         self.kinds: dict[tir.Var, str] = {}
         """The C type that a pointer points to; void where a kernel uses the memory as several types."""
         self.intervals = Intervals()
-        self.memo: dict[Any, str] = {}
+        self.memo: dict[PrimExpr, str] = {}
         self.lane: str | None = None
-        self._uses: dict[Any, int] = {}
+        self._uses: dict[PrimExpr, int] = {}
         self._in_order = False
         """Whether the statement has calls with effects, so that each operand is computed where it stands."""
         self._handlers = handlers
@@ -82,7 +81,7 @@ class ExprWriter:
                     memo[item] = self._named(item, self._write(item))
         return memo[expr]
 
-    def _named(self, node: Any, text: str) -> str:
+    def _named(self, node: PrimExpr, text: str) -> str:
         """A name for a value that is long, or used several times; a word is its own name."""
         simple = text.replace("_", "a").replace(".", "0").isalnum() or node.dtype.is_void
         again = self._uses.get(node, 0) > 1 and not isinstance(node, (tir.IntImm, tir.FloatImm, tir.Var))
@@ -100,7 +99,7 @@ class ExprWriter:
         self.t.line(f"{kind} const {name} = {text};" if kind.endswith("*") else f"const {kind} {name} = {text};")
         return name
 
-    def _operands(self, node: Node) -> Iterable[Any]:
+    def _operands(self, node: Node) -> Iterable[PrimExpr]:
         """What has to be computed before `node`."""
         if node in self.memo:
             return ()
@@ -191,7 +190,7 @@ class ExprWriter:
         self.memo = outer
         return lines, value
 
-    def _logical(self, node: Any, left: str, right: PrimExpr) -> str:
+    def _logical(self, node: tir.LogicalOp, left: str, right: PrimExpr) -> str:
         sign = "&&" if isinstance(node, tir.And) else "||"
         if right in self.memo:
             return f"({left} {sign} {self.memo[right]})"
@@ -212,7 +211,7 @@ class ExprWriter:
             rest = rest.args[2]
         return self._short_choice(chain, rest) or self._long_choice(node.dtype, chain, rest)
 
-    def _short_choice(self, chain: list[Any], last: PrimExpr) -> str:
+    def _short_choice(self, chain: list[tuple[PrimExpr, PrimExpr]], last: PrimExpr) -> str:
         """The choice as an expression; empty if that would be long or needs lines of its own."""
         if len(chain) > SHORT:
             return ""
@@ -226,7 +225,7 @@ class ExprWriter:
         found = "".join(f"({condition} ? {value} : " for condition, value in pairs) + parts[-1] + ")" * len(chain)
         return found if len(found) <= 2 * LONGEST else ""
 
-    def _long_choice(self, dtype: DataType, chain: list[Any], last: PrimExpr) -> str:
+    def _long_choice(self, dtype: DataType, chain: list[tuple[PrimExpr, PrimExpr]], last: PrimExpr) -> str:
         name = self.t.name("chosen")
         self.t.line(f"{c_type(dtype)} {name};")
         outer, self.memo = self.memo, dict(self.memo)
@@ -307,7 +306,7 @@ class ExprWriter:
                 self.memo[item] = self.emit(item) if text is None else self._named(item, text)
         return bare(self.memo[index])
 
-    def _sums(self, node: Node) -> Iterable[Any]:
+    def _sums(self, node: Node) -> Iterable[PrimExpr]:
         if node in self.memo:
             return ()
         match node:
@@ -324,7 +323,7 @@ class ExprWriter:
         """Whether an index is the same without this cast: C widens what it is added to."""
         return cast.dtype == INT64 and cast.value.dtype == INT32 and is_narrow(self.intervals.of(cast.value))
 
-    def _sum(self, node: Any) -> str | None:
+    def _sum(self, node: PrimExpr) -> str | None:
         memo = self.memo
         match node:
             case tir.Cast(value=value) if self._is_widened(node):
@@ -382,7 +381,7 @@ def bare(text: str) -> str:
     return text
 
 
-def _all_operands(node: Node) -> Iterable[Any]:
+def _all_operands(node: Node) -> Iterable[PrimExpr]:
     return node.indices if isinstance(node, tir.BufferLoad) else operands(node)
 
 

@@ -62,7 +62,7 @@ def _read_variables(body: st.Stmt) -> Iterable[tir.Var]:
             yield node.buffer.data
 
 
-def _used(node: Node) -> Iterable[Any]:
+def _used(node: Node) -> Iterable[Node]:
     """What is below a node, without the variables and buffers that it defines or describes."""
     match node:
         case st.LetStmt(value=value, body=body) | tir.Let(value=value, body=body):

@@ -8,7 +8,6 @@ certainly fit 32 are variables of 32 bits: small processors have no others.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
@@ -23,7 +22,7 @@ class Intervals:
     """Intervals of expressions over loop variables, which are told by `bind`. None: anything."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Interval | None] = {}
+        self._known: dict[PrimExpr, Interval | None] = {}
 
     def bind(self, var: tir.Var, interval: Interval | None) -> None:
         """Tell what a variable is from here on."""
@@ -38,7 +37,7 @@ class Intervals:
                 self._known[node] = _within(node.dtype, self._computed(node))
         return self._known[expr]
 
-    def _operands(self, node: Node) -> Iterable[Any]:
+    def _operands(self, node: Node) -> Iterable[PrimExpr]:
         if node in self._known:
             return ()
         match node:

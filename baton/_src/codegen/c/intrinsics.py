@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.codegen.c.arithmetic import fitted, narrowed, whole_suffix, widened
-from baton._src.codegen.c.expr import Handler
+from baton._src.codegen.c.expr import ExprWriter, Handler
 from baton._src.codegen.c.helpers import stored_suffix
 from baton._src.codegen.c.text import string
 from baton._src.codegen.c.types import c_type, compute_dtype, literal, suffix, unsigned_type
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir.packed_calls import PACKED
 
-Writer = Any
 
-
-def _reals(w: Writer, call: tir.Call) -> list[str]:
+def _reals(w: ExprWriter, call: tir.Call) -> list[str]:
     """The operands in the type arithmetic is done in."""
     return [widened(w.file, a.dtype.element, w.emit(a)) for a in call.args]
 
@@ -24,7 +21,7 @@ def _reals(w: Writer, call: tir.Call) -> list[str]:
 def _library(name: str) -> Handler:
     """A function of the C library, for floats and doubles."""
 
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         letter = "f" if compute_dtype(call.dtype).bits == 32 else ""
         return narrowed(w.file, call.dtype.element, f"{name}{letter}({', '.join(_reals(w, call))})")
 
@@ -32,43 +29,43 @@ def _library(name: str) -> Handler:
 
 
 def _helper(name: str) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         function = w.file.helper(f"{name}_{suffix(compute_dtype(call.dtype))}")
         return narrowed(w.file, call.dtype.element, f"{function}({', '.join(_reals(w, call))})")
 
     return write
 
 
-def _exp10(w: Writer, call: tir.Call) -> str:
+def _exp10(w: ExprWriter, call: tir.Call) -> str:
     single = compute_dtype(call.dtype).bits == 32
     return narrowed(w.file, call.dtype.element, f"{'powf(10.0f' if single else 'pow(10.0'}, {_reals(w, call)[0]})")
 
 
-def _rsqrt(w: Writer, call: tir.Call) -> str:
+def _rsqrt(w: ExprWriter, call: tir.Call) -> str:
     root = "sqrtf" if compute_dtype(call.dtype).bits == 32 else "sqrt"
     return narrowed(w.file, call.dtype.element, f"(1 / {root}({_reals(w, call)[0]}))")
 
 
-def _pow(w: Writer, call: tir.Call) -> str:
+def _pow(w: ExprWriter, call: tir.Call) -> str:
     if call.dtype.is_float:
         return _library("pow")(w, call)
     return _of_integers("pow")(w, call)
 
 
-def _fabs(w: Writer, call: tir.Call) -> str:
+def _fabs(w: ExprWriter, call: tir.Call) -> str:
     if call.dtype.is_float:
         return _library("fabs")(w, call)
     return _of_integers("abs")(w, call) if call.dtype.kind == "int" else str(w.emit(call.args[0]))
 
 
-def _ldexp(w: Writer, call: tir.Call) -> str:
+def _ldexp(w: ExprWriter, call: tir.Call) -> str:
     name = "ldexpf" if compute_dtype(call.dtype).bits == 32 else "ldexp"
     number = widened(w.file, call.dtype.element, w.emit(call.args[0]))
     return narrowed(w.file, call.dtype.element, f"{name}({number}, (int){w.emit(call.args[1])})")
 
 
 def _classify(name: str) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         dtype = call.args[0].dtype.element
         if not dtype.is_float:
             return "true" if name == "isfinite" else "false"
@@ -78,7 +75,7 @@ def _classify(name: str) -> Handler:
 
 
 def _of_integers(name: str) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         dtype = call.args[0].dtype.element
         function = w.file.helper(f"{name}_{whole_suffix(dtype)}")
         found = f"{function}({', '.join(map(w.emit, call.args))})"
@@ -88,7 +85,7 @@ def _of_integers(name: str) -> Handler:
 
 
 def _bitwise(sign: str) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         a, b = map(w.emit, call.args)
         if call.args[0].dtype != call.args[1].dtype:
             raise fail("codegen-dtype", f"{call.op} needs operands of one dtype", span=call.span)
@@ -97,7 +94,7 @@ def _bitwise(sign: str) -> Handler:
     return write
 
 
-def _bitwise_not(w: Writer, call: tir.Call) -> str:
+def _bitwise_not(w: ExprWriter, call: tir.Call) -> str:
     operand = w.emit(call.args[0])
     return f"(!{operand})" if call.dtype.is_bool else fitted(call.dtype.element, f"~{operand}")
 
@@ -105,7 +102,7 @@ def _bitwise_not(w: Writer, call: tir.Call) -> str:
 def _shift(left: bool) -> Handler:
     """Shifts by the width or more give 0 (or the sign)."""
 
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         dtype = call.dtype.element
         a = w.emit(call.args[0])
         amount = call.args[1].value if isinstance(call.args[1], tir.Broadcast) else call.args[1]
@@ -119,22 +116,22 @@ def _shift(left: bool) -> Handler:
 
 
 def _function(name: str) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         return f"{w.file.helper(name)}({', '.join(map(w.emit, call.args))})"
 
     return write
 
 
-def _large_uint(w: Writer, call: tir.Call) -> str:
+def _large_uint(w: ExprWriter, call: tir.Call) -> str:
     low, high = (a.value & 0xFFFFFFFF for a in call.args)
     return literal(call.dtype, (high << 32) | low)
 
 
-def _as_it_is(w: Writer, call: tir.Call) -> str:
+def _as_it_is(w: ExprWriter, call: tir.Call) -> str:
     return str(w.emit(call.args[0]))
 
 
-def _reinterpret(w: Writer, call: tir.Call) -> str:
+def _reinterpret(w: ExprWriter, call: tir.Call) -> str:
     source, target = call.args[0].dtype, call.dtype
     if source.lanes != target.lanes:
         return _regrouped_bits(w, call)
@@ -146,7 +143,7 @@ def _reinterpret(w: Writer, call: tir.Call) -> str:
     return f"{w.file.helper(f'bits_{stored_suffix(old)}_to_{stored_suffix(new)}')}({operand})"
 
 
-def _regrouped_bits(w: Writer, call: tir.Call) -> str:
+def _regrouped_bits(w: ExprWriter, call: tir.Call) -> str:
     """The same bits in another number of lanes."""
     source = w.array(call.args[0])
     target = w.t.name("bits")
@@ -155,51 +152,52 @@ def _regrouped_bits(w: Writer, call: tir.Call) -> str:
     return f"{target}[{w.lane if call.dtype.lanes > 1 else 0}]"
 
 
-def _ptr_add(w: Writer, call: tir.Call) -> str:
+def _ptr_add(w: ExprWriter, call: tir.Call) -> str:
     return f"((void*)((char*){w.emit(call.args[0])} + {w.place(call.args[1])}))"
 
 
-def _address_of(w: Writer, call: tir.Call) -> str:
+def _address_of(w: ExprWriter, call: tir.Call) -> str:
     load = call.args[0]
     if not isinstance(load, tir.BufferLoad):
         raise fail("codegen-intrinsic", "address_of takes an element of a buffer", span=call.span)
     return str(w.address(load.buffer, load.indices[0]))
 
 
-def _access_ptr(w: Writer, call: tir.Call) -> str:
+def _access_ptr(w: ExprWriter, call: tir.Call) -> str:
     """tvm_access_ptr(type annotation, data, offset, extent, rw mask): the offset is in elements of the type."""
     pointed = call.args[0].dtype
     lanes = f" * {pointed.lanes}" if pointed.lanes > 1 else ""
     return f"(({c_type(pointed)}*){w.emit(call.args[1])} + ({w.place(call.args[2])}){lanes})"
 
 
-def _constant_memory(w: Writer, call: tir.Call) -> str:
+def _constant_memory(w: ExprWriter, call: tir.Call) -> str:
     spelled = call.args[0]
     assert isinstance(spelled, tir.StringImm)
     return f"((void*){w.file.memory(bytes.fromhex(spelled.value))})"
 
 
-def _index_within(w: Writer, call: tir.Call) -> str:
+def _index_within(w: ExprWriter, call: tir.Call) -> str:
     """index_within(index, extent, message, shown): the index, after a test that leaves the function."""
     index, extent, text, shown = call.args
     assert isinstance(text, tir.StringImm)
     found, limit = w.emit(index), w.emit(extent)
     if isinstance(index, tir.IntImm) and isinstance(extent, tir.IntImm) and 0 <= index.value < extent.value:
         return str(found)
+    assert w.leave is not None  # expressions of kernels only check indices
     with w.t.block(f"if ({found} < 0 || {found} >= {limit})" if _is_signed(index) else f"if ({found} >= {limit})"):
         w.leave(text.value, [f"(int64_t){w.emit(shown)}", f"(int64_t){limit}"])
     return str(found)
 
 
-def _is_signed(index: Any) -> bool:
+def _is_signed(index: PrimExpr) -> bool:
     return bool(index.dtype.kind == "int")
 
 
-def _is_null(w: Writer, call: tir.Call) -> str:
+def _is_null(w: ExprWriter, call: tir.Call) -> str:
     return f"({w.emit(call.args[0])} == NULL)"
 
 
-def _call_extern(w: Writer, call: tir.Call) -> str:
+def _call_extern(w: ExprWriter, call: tir.Call) -> str:
     name, *rest = call.args
     if not isinstance(name, tir.StringImm):
         raise fail("codegen-intrinsic", "call_extern takes the function's name first", span=call.span)
@@ -217,7 +215,7 @@ def _call_extern(w: Writer, call: tir.Call) -> str:
 
 
 def _half(upper: bool) -> Handler:
-    def write(w: Writer, call: tir.Call) -> str:
+    def write(w: ExprWriter, call: tir.Call) -> str:
         (whole,) = call.args
         name, half = w.array(whole), whole.dtype.lanes // 2
         start = f"{half} + " if upper else ""
@@ -226,13 +224,13 @@ def _half(upper: bool) -> Handler:
     return write
 
 
-def _combine(w: Writer, call: tir.Call) -> str:
+def _combine(w: ExprWriter, call: tir.Call) -> str:
     a, b = call.args
     first, second, half = w.array(a), w.array(b), a.dtype.lanes
     return f"({w.lane} < {half} ? {first}[{w.lane} % {half}] : {second}[{w.lane} % {half}])"
 
 
-def _no_packed_calls(w: Writer, call: tir.Call) -> str:
+def _no_packed_calls(w: ExprWriter, call: tir.Call) -> str:
     help = 'tir.call_extern calls a function of C; target "llvm" calls packed functions'
     raise fail("codegen-intrinsic", "C code does not call packed functions", span=call.span, help=help)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from baton._src.codegen.c.function import IMPORT, imported_sources, write_function
 from baton._src.codegen.c.packed_functions import STRUCTURES, write_packed_function
@@ -75,7 +74,7 @@ def c_source(
     return CSource(file.render(f"Target {target}"), rules)
 
 
-def _content(given: Any) -> str:
+def _content(given: object) -> str:
     """C that a kernel brings along; the name of a file stands for what it contains. Error `import-c`."""
     text = given.value if isinstance(given, tir.StringImm) else given
     if not isinstance(text, str):

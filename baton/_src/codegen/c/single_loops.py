@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import Op
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, rewrite
@@ -19,14 +17,16 @@ def without_single_loops(body: st.Stmt) -> st.Stmt:
     """`body` without them, but for those that are left or continued by a statement of their own; and without names for
     numbers."""
 
-    def rule(node: Node) -> Any:
+    def rule(node: Node) -> Node | None:
         match node:
             case st.For(loop_var=var, min=value, extent=tir.IntImm(value=1), body=inner) if not _jumps(inner):
-                return substitute_and_fold(inner, {var: value})
+                pass
             case st.LetStmt(var=var, value=tir.IntImm() | tir.Var() as value, body=inner) if value.dtype.kind == "int":
-                return substitute_and_fold(inner, {var: value})
+                pass
             case _:
                 return fold(node)
+        without: st.Stmt = substitute_and_fold(inner, {var: value})
+        return without
 
     for _ in range(_ROUNDS):
         found: st.Stmt = rewrite(body, rule)
