@@ -16,7 +16,7 @@ from baton.script import from_source
 from tests.at_length import seeds_at_length
 from tests.codegen import native_run
 from tests.codegen.c.c_run import C, build_c, library_of, needs_compiler
-from tests.codegen.native_run import HOST, OLD, call
+from tests.codegen.native_run import HOST, OLD, agree, call
 from tests.codegen.test_kernels import (  # noqa: F401
     test_assertions_become_faults,
     test_choices_among_many_take_no_stack,
@@ -192,3 +192,16 @@ def test_what_is_written_is_plain_c() -> None:
     assert "float* A, float* C) {" in body
     assert "C[i * 4 + j] = A[i * 4 + j] * 0.5f;" in body
     assert "baton_fault" not in text
+
+
+def test_literals_of_64_bits() -> None:
+    """Guards differences and products of literals that were computed in 32 bits: 6 - 11 as uint64, sizes as int64."""
+    func = from_source(
+        HEAD
+        + """(A: T.Buffer((2,), "bool"), C: T.Buffer((2,), "uint64"), D: T.Buffer((2,), "int64")):
+    for i in range(2):
+        C[i] = T.Select(A[i], T.uint64(7), T.uint64(6)) - T.uint64(11)
+        D[i] = T.if_then_else(A[i], T.int64(100000), T.int64(2)) * T.if_then_else(A[i], T.int64(100000), T.int64(3))
+"""
+    )
+    agree(func, np.array([True, False]), np.zeros(2, "uint64"), np.zeros(2, "int64"))

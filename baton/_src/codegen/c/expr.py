@@ -151,7 +151,8 @@ class ExprWriter:
                 return f"({memo[c]} ? {memo[a]} : {memo[b]})"
             case tir.Let(var=var, value=value, body=body):
                 self.define(var, value)
-                return self.emit(body)
+                found = self.emit(body)
+                return f"((int64_t){found})" if node.dtype.element == INT64 else found
             case tir.Shuffle(vectors=vectors, indices=indices):
                 return self._shuffled(node, vectors, indices)
             case tir.Call():
@@ -209,7 +210,10 @@ class ExprWriter:
         while _is_choice(rest) and (rest is node or rest not in self.memo):
             chain.append(rest.args[:2])
             rest = rest.args[2]
-        return self._short_choice(chain, rest) or self._long_choice(node.dtype, chain, rest)
+        short = self._short_choice(chain, rest)
+        if short and node.dtype.element == INT64:  # of numbers that may be written as 32 bits
+            return f"((int64_t){short})"
+        return short or self._long_choice(node.dtype, chain, rest)
 
     def _short_choice(self, chain: list[tuple[PrimExpr, PrimExpr]], last: PrimExpr) -> str:
         """The choice as an expression; empty if that would be long or needs lines of its own."""

@@ -102,7 +102,7 @@ def _real(value: float, bits: int) -> str:
 def _whole(value: int, dtype: DataType) -> str:
     if dtype.kind == "uint":
         value &= (1 << dtype.bits) - 1
-        return f"{value}ull" if value >= 1 << 32 else f"{value}u"
+        return f"{value}ull" if dtype.bits == 64 else f"{value}u"
     if value == -(1 << 63):
         return "(-9223372036854775807ll - 1)"
     if value == -(1 << 31):
