@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def attr(
-    default: Any = dataclasses.MISSING,
+    default: object = dataclasses.MISSING,
     doc: str = "",
     *,
     relay_only: bool = False,
@@ -121,7 +121,7 @@ class Attrs:
     def __contains__(self, name: object) -> bool:
         return name in self.names
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """The attribute `name`, or `default` if there is none."""
         return getattr(self, name) if name in self.names else default
 
@@ -200,10 +200,10 @@ class _InRelay:
     def items(self) -> Iterator[tuple[str, Any]]:
         return ((name, getattr(self, name)) for name in self.keys_)
 
-    def in_relax(self) -> Any:
+    def in_relax(self) -> Attrs:
         return _as_record(self.plain, self).in_relax()
 
-    def in_relay(self) -> Any:
+    def in_relay(self) -> Self:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -250,7 +250,7 @@ class OpenAttrs(Attrs):
     def __getitem__(self, name: str) -> Any:
         return self._contents[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         return self._contents.get(name, default)
 
     def __getattr__(self, name: str) -> Any:

@@ -232,11 +232,12 @@ def _binders(cls: type[Node]) -> frozenset[str]:
     return found
 
 
-def _keep_binders(old: Any, new: Any) -> Any:
-    if isinstance(old, tuple):
+def _keep_binders(old: object, new: object) -> object:
+    if isinstance(old, tuple) and isinstance(new, tuple):
         items = tuple(_keep_binders(o, n) for o, n in zip(old, new))
         return old if all(i is o for i, o in zip(items, old)) else items
-    return old if old.is_variable and not new.is_variable else new
+    kept = isinstance(old, Node) and old.is_variable and not (isinstance(new, Node) and new.is_variable)
+    return old if kept else new
 
 
 def rewrite(

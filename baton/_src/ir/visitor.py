@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from baton._src.ir.node import Node
 from baton._src.ir.traverse import children, post_order
 
 
@@ -26,13 +27,13 @@ class Visitor:
         cls.handlers = {}
 
     def __init__(self) -> None:
-        self.memo: dict[Any, Any] = {}
+        self.memo: dict[Node, Any] = {}
 
-    def below(self, node: Any) -> Iterable[Any]:
+    def below(self, node: Node) -> Iterable[Node]:
         """The nodes to visit before `node`."""
         return children(node)
 
-    def visit(self, root: Any) -> Any:
+    def visit(self, root: Node) -> Any:
         """The result for `root`."""
         memo = self.memo
         if root in memo:
@@ -42,10 +43,10 @@ class Visitor:
                 memo[item] = self.dispatch(item)
         return memo[root]
 
-    def _unvisited(self, node: Any) -> Iterable[Any]:
+    def _unvisited(self, node: Node) -> Iterable[Node]:
         return () if node in self.memo else self.below(node)
 
-    def dispatch(self, node: Any) -> Any:
+    def dispatch(self, node: Node) -> Any:
         """Call the method for the class of `node`."""
         cls = type(node)
         name = self.handlers.get(cls)
@@ -53,7 +54,7 @@ class Visitor:
             name = self.handlers[cls] = _handler(type(self), cls)
         return getattr(self, name)(node)
 
-    def visit_default(self, node: Any) -> Any:
+    def visit_default(self, node: Node) -> Any:
         """For classes without a method of their own."""
         return None
 
