@@ -30,7 +30,9 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def _numbers(value: Numbers) -> tuple[int, ...]:
-    return tuple(operator.index(v) for v in value) if isinstance(value, Iterable) else (operator.index(value),)
+    if isinstance(value, SupportsIndex) and not isinstance(value, Iterable):
+        return (operator.index(value),)
+    return tuple(operator.index(v) for v in value)
 
 
 def per_axis(value: Numbers, count: int, name: str) -> tuple[int, ...]:
