@@ -7,6 +7,7 @@ from baton._src.codegen.c.expr import ExprWriter, Handler
 from baton._src.codegen.c.helpers import stored_suffix
 from baton._src.codegen.c.text import string
 from baton._src.codegen.c.types import c_type, compute_dtype, literal, suffix, unsigned_type
+from baton._src.codegen.narrow_neighbours import neighbour
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -62,6 +63,10 @@ def _ldexp(w: ExprWriter, call: tir.Call) -> str:
     name = "ldexpf" if compute_dtype(call.dtype).bits == 32 else "ldexp"
     number = widened(w.file, call.dtype.element, w.emit(call.args[0]))
     return narrowed(w.file, call.dtype.element, f"{name}({number}, (int){w.emit(call.args[1])})")
+
+
+def _nextafter(w: ExprWriter, call: tir.Call) -> str:
+    return w.emit(neighbour(call)) if call.dtype.is_narrow else _library("nextafter")(w, call)
 
 
 def _classify(name: str) -> Handler:
@@ -237,7 +242,7 @@ def _no_packed_calls(w: ExprWriter, call: tir.Call) -> str:
 
 _LIBRARY = """
 exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh erf floor ceil
-trunc round nearbyint fmod atan2 hypot copysign nextafter fma
+trunc round nearbyint fmod atan2 hypot copysign fma
 """
 
 HANDLERS: dict[str, Handler] = {
@@ -249,6 +254,7 @@ HANDLERS: dict[str, Handler] = {
     "tir.pow": _pow,
     "tir.fabs": _fabs,
     "tir.ldexp": _ldexp,
+    "tir.nextafter": _nextafter,
     "tir.isnan": _classify("isnan"),
     "tir.isinf": _classify("isinf"),
     "tir.isfinite": _classify("isfinite"),

@@ -14,6 +14,7 @@ from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
 from baton._src.codegen.llvm.functions.writer import Handler, Writer
 from baton._src.codegen.llvm.text import mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, literal_text, register_type
+from baton._src.codegen.narrow_neighbours import neighbour
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 
@@ -76,6 +77,10 @@ def _libm(name: str) -> Handler:
     return write
 
 
+def _nextafter(w: Writer, call: tir.Call) -> str:
+    return w.emit(neighbour(call)) if call.dtype.is_narrow else _libm("nextafter")(w, call)
+
+
 def _llvm(name: str) -> Handler:
     """An LLVM intrinsic that is an instruction everywhere."""
 
@@ -124,9 +129,10 @@ _NAN, _INFINITE, _FINITE = 0x3, 0x204, 0x1F8
 
 REALS: dict[str, Handler] = {
     **{f"tir.{name}": _own(name) for name in vector_math.FUNCTIONS if name != "pow"},
-    **{f"tir.{name}": _libm(name) for name in ("atan2", "hypot", "nextafter")},
+    **{f"tir.{name}": _libm(name) for name in ("atan2", "hypot")},
     **{f"tir.{name}": _llvm(name) for name in ("sqrt", "floor", "ceil", "trunc", "round", "copysign", "fma")},
     "tir.ldexp": _ldexp,
+    "tir.nextafter": _nextafter,
     "tir.pow": _pow,
     "tir.nearbyint": _llvm("rint"),
     "tir.fabs": _fabs,
