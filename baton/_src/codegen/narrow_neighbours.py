@@ -1,5 +1,5 @@
-"""`nextafter` of floats of 8 and 16 bits, on their bits: in float32, where narrow floats are computed, the next number is
-rounded back to the one it is next to.
+"""`nextafter` of floats of 8 and 16 bits, on their bits: in float32, where narrow floats are computed, the next number
+is rounded back to the one it is next to.
 """
 
 from __future__ import annotations
