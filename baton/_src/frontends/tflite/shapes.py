@@ -7,6 +7,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.tiling import tiled
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.tflite.node import Converter, Node
+from baton._src.frontends.tflite.slices import SLICES, cut
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT32, INT64
 
@@ -83,86 +84,6 @@ def split_by_sizes(node: Node) -> list[Value]:
         sizes[sizes.index(-1)] = node.shape()[axis] - (sum(sizes) + 1)
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
     return [node.moved(cut(node, node[0], axis, e - s, e), 0, k) for k, (s, e) in enumerate(zip(sizes, ends))]
-
-
-def cut(node: Node, x: Value, axis: int, begin: Dim, end: Dim) -> Value:
-    """`x[..., begin:end, ...]`"""
-    return node.graph.call("strided_slice", x, axes=(axis,), begin=(begin,), end=(end,), strides=(1,))
-
-
-def slice_(node: Node) -> Value:
-    """Operands are a tensor, where the slice begins, and its sizes; -1 is all that follows."""
-    begins, sizes, shape = node.numbers(1, "the begins"), node.numbers(2, "the sizes"), node.shape()
-    ends = [
-        whole if isinstance(size, int) and size == -1 else begin + size
-        for begin, size, whole in zip(begins, sizes, shape, strict=True)
-    ]
-    axes = tuple(range(len(shape)))
-    return node.moved(node.graph.call(
-        "strided_slice", node[0], axes=axes, begin=tuple(begins), end=tuple(ends), strides=(1,) * len(axes),
-    ))  # fmt: skip
-
-
-def strided_slice(node: Node) -> Value:
-    """Python's slicing. Bit k of a mask is for place k of the operands: `BeginMask` and `EndMask` leave a bound out,
-    `NewAxisMask` adds an axis, `ShrinkAxisMask` takes one element, `EllipsisMask` stands for all axes in between.
-    """
-    shape = node.shape()
-    begins, ends = node.numbers(1, "the begins"), node.numbers(2, "the ends")
-    steps = node.constants(3, "the steps")
-    masks = {name: int(node.option(name, 0)) for name in (
-        "BeginMask", "EndMask", "NewAxisMask", "ShrinkAxisMask", "EllipsisMask",
-    )}  # fmt: skip
-    said = {name: [bool(mask >> place & 1) for place in range(len(begins))] for name, mask in masks.items()}
-    taken = sum(not new and not dots for new, dots in zip(said["NewAxisMask"], said["EllipsisMask"]))
-    axes: list[int] = []
-    chosen: list[tuple[Dim, Dim, int]] = []
-    """Of each axis that is cut: begin, end and step."""
-    kept: list[int | None] = []
-    """The axes of the result: those of the sliced tensor, or None for a new one."""
-    axis = 0
-    for place, step in enumerate(steps):
-        if said["EllipsisMask"][place]:
-            through = len(shape) - taken
-            kept += range(axis, axis + through)
-            axis += through
-        elif said["NewAxisMask"][place]:
-            kept.append(None)
-        else:
-            begin, end = begins[place], ends[place]
-            if said["ShrinkAxisMask"][place]:
-                step, end = 1, _after(begin, shape[axis])
-            else:
-                kept.append(axis)
-                begin = _open_begin(shape[axis], step) if said["BeginMask"][place] else begin
-                end = _open_end(shape[axis], step) if said["EndMask"][place] else end
-            axes.append(axis)
-            chosen.append((begin, end, step))
-            axis += 1
-    kept += range(axis, len(shape))
-    bounds = {
-        "begin": tuple(b for b, _, _ in chosen), "end": tuple(e for _, e, _ in chosen),
-        "strides": tuple(s for _, _, s in chosen),
-    }  # fmt: skip
-    found = node.graph.call("strided_slice", node[0], axes=tuple(axes), **bounds)
-    sizes = found.shape
-    if sizes is None:
-        node.fail("the sizes of its result must be known")
-    return node.moved(node.graph.reshape(found, [1 if axis is None else sizes[axis] for axis in kept]))
-
-
-def _after(begin: Dim, size: Dim) -> Dim:
-    """The end of a slice of one element."""
-    return size if isinstance(begin, int) and begin == -1 else begin + 1
-
-
-def _open_begin(size: Dim, step: int) -> Dim:
-    return 0 if step > 0 else size - 1
-
-
-def _open_end(size: Dim, step: int) -> Dim:
-    """Behind the last element; before the first is further from the end than any."""
-    return size if step > 0 else -(2**31)
 
 
 def pad(node: Node) -> Value:
@@ -273,9 +194,10 @@ def depth_to_space(node: Node) -> Value:
 
 
 SHAPES: dict[str, Converter] = {
+    **SLICES,
     "RESHAPE": reshape, "EXPAND_DIMS": expand_dims, "SQUEEZE": squeeze, "TRANSPOSE": transpose,
     "CONCATENATION": concatenate, "PACK": pack, "UNPACK": unpack, "SPLIT": split, "SPLIT_V": split_by_sizes,
-    "SLICE": slice_, "STRIDED_SLICE": strided_slice, "PAD": pad, "PADV2": pad, "MIRROR_PAD": mirror_pad, "TILE": tile,
+    "PAD": pad, "PADV2": pad, "MIRROR_PAD": mirror_pad, "TILE": tile,
     "BROADCAST_TO": broadcast_to, "BROADCAST_ARGS": broadcast_args, "SHAPE": shape_of, "RANK": rank, "FILL": fill,
     "RANGE": range_, "REVERSE_V2": reverse, "REVERSE_SEQUENCE": reverse_sequence, "SPACE_TO_BATCH_ND": space_to_batch,
     "BATCH_TO_SPACE_ND": batch_to_space, "SPACE_TO_DEPTH": space_to_depth, "DEPTH_TO_SPACE": depth_to_space,
