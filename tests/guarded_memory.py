@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +15,6 @@ import numpy as np
 import pytest
 
 from baton._src.runtime.vm.builtins import memory
-from baton._src.values.tensor import NDArray
 
 PAGE = mmap.PAGESIZE
 posix = pytest.mark.skipif(sys.platform != "linux", reason="protects pages by mprotect")
@@ -47,15 +47,17 @@ def fenced_results() -> Iterator[None]:
     """Results of kernels that are run one by one (`exec_mode="bytecode"`) lie between patterns, which must stay."""
     fences: list[np.ndarray] = []
 
-    def empty(shape: tuple[int, ...], dtype: Any, *device: Any) -> NDArray:
-        tensor = usual(shape, dtype, *device)
-        size = tensor.data.nbytes
-        room = np.full(size + 2 * _ROOM, _PATTERN, np.uint8)
-        fences.extend([room[:_ROOM], room[_ROOM + size :]])
-        return NDArray(room[_ROOM : _ROOM + size].view(tensor.data.dtype).reshape(shape))
+    def allocator(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], np.ndarray]:
+        size = math.prod(shape) * dtype.itemsize
 
-    usual = memory.empty
-    with patch.object(memory, "empty", empty):
+        def fenced() -> np.ndarray:
+            room = np.full(size + 2 * _ROOM, _PATTERN, np.uint8)
+            fences.extend([room[:_ROOM], room[_ROOM + size :]])
+            return room[_ROOM : _ROOM + size].view(dtype).reshape(shape)
+
+        return fenced
+
+    with patch.object(memory, "allocator", allocator):
         yield
     touched = [np.flatnonzero(fence != _PATTERN).tolist() for fence in fences]
     assert not any(touched), f"bytes {touched} in front of and behind results were written"

@@ -456,7 +456,7 @@ def test_hosts_are_cpus(make: Any) -> None:
     """A host was accepted without being read, whatever it said, as an argument and as a part of the target."""
     module = parse(DENSE, CATALOGUE)
     assert make(module, "llvm", "llvm -mcpu=skylake") is not None
-    for target, host in (("llvm", "cuda"), (Target("llvm", host="c"), None)):
+    for target, host in (("llvm", "cuda"), (Target("llvm", host="cuda"), None)):
         with pytest.raises(DiagnosticError, match="cannot compile for the host") as caught:
             make(module, target, host)
         assert caught.value.code == "target-kind"

@@ -36,6 +36,8 @@ _IN_PLACE = {"a_min", "a_max"} | {
     for owner in ("ExpandDimsAttrs", "ConcatenateAttrs", "SplitAttrs", "QuantizeAttrs", "RequantizeAttrs")
 }
 """Single numbers in place where our records leave open what they hold."""
+_PLAIN = ("bool", "int", "float")
+"""Kinds of fields that hold a number in place; all others may hold a list or nothing."""
 _DTYPES = {"dtype", "out_dtype", "dtype_hint"}
 _OF_TUNERS = {"auto_scheduler_rewritten_layout", "meta_schedule_original_shape", "start", "stop", "step"}
 """What TVM notes for its tuners, and operands that are noted among the attributes too: nothing we need."""
@@ -79,7 +81,7 @@ class _Reader:
             return plain(fields.ref(name))
         if annotation == "str":
             return fields.text(name)
-        if annotation == "Any" and name not in _IN_PLACE and (owner, name) not in _IN_PLACE:
+        if annotation not in _PLAIN and name not in _IN_PLACE and (owner, name) not in _IN_PLACE:
             return self._open(name)
         return _number(fields, name, annotation)
 

@@ -26,10 +26,10 @@ FLAGS = frozenset({
     "transB", "transBatchA", "transBatchB", "unidirectional", "upper", "use_sparse_mixer", "zeros",
 })  # fmt: skip
 """Attributes that must be 0 or 1. Tools interpret other numbers differently."""
-POSITIVE = frozenset(
-    {"blocksize", "group", "hidden_size", "k", "num_groups", "num_outputs", "offset_group", "p", "size"}
-)
+POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
 """Attributes that must be 1 or more."""
+COUNTED = {"k": ("MoE", "QMoE")}
+"""Attributes that must be 1 or more of some operators: EyeLike's `k` may be anything."""
 NOT_NEGATIVE = frozenset({"softcap"})
 """Attributes that must be 0.0 or more."""
 CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
@@ -99,7 +99,8 @@ def _check_value(operator: str, attribute: Any) -> None:
     if allowed and attribute.type in (INT, STRING) and given not in allowed:
         meant = ", ".join(map(str, allowed))
         raise fail("onnx-node", f"attribute {attribute.name!r} is {given!r}", help=f"{operator} takes one of {meant}")
-    if attribute.name in POSITIVE and attribute.type == INT and attribute.i < 1:
+    is_count = attribute.name in POSITIVE or operator in COUNTED.get(attribute.name, ())
+    if is_count and attribute.type == INT and attribute.i < 1:
         raise fail("onnx-node", f"attribute {attribute.name!r} is {given}", help=f"{operator} takes 1 or more")
     if attribute.name in NOT_NEGATIVE and attribute.type == FLOAT and not attribute.f >= 0:
         raise fail("onnx-node", f"attribute {attribute.name!r} is {attribute.f}", help=f"{operator} takes 0 or more")
