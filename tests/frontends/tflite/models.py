@@ -48,6 +48,8 @@ class Op:
     options: str = ""
     fields: Mapping[str, Any] | None = None
     custom: bytes = b""
+    more: bool = False
+    """Whether the options are of the kinds that the format added later."""
     version: int = 1
 
 
@@ -117,11 +119,14 @@ def _operator(made: Any, op: Op, places: Mapping[str, int]) -> Any:
     found.inputs = [places[name] for name in op.inputs.split()]
     found.outputs = [places[name] for name in op.outputs.split()]
     if op.options:
-        found.builtinOptionsType = getattr(schema.BuiltinOptions, op.options)
-        found.builtinOptions = getattr(schema, f"{op.options}T")()
+        options = getattr(schema, f"{op.options}T")()
         for name, value in (op.fields or {}).items():
-            assert hasattr(found.builtinOptions, name), name
-            setattr(found.builtinOptions, name, value)
+            assert hasattr(options, name), name
+            setattr(options, name, value)
+        if op.more:
+            found.builtinOptions2Type, found.builtinOptions2 = getattr(schema.BuiltinOptions2, op.options), options
+        else:
+            found.builtinOptionsType, found.builtinOptions = getattr(schema.BuiltinOptions, op.options), options
     if op.custom:
         found.customOptions = list(op.custom)
     return found

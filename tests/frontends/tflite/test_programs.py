@@ -39,6 +39,16 @@ def test_branches() -> None:
     agree(content, -np.ones((3, 4), np.float32))
 
 
+def test_composites() -> None:
+    """Guards operators that a graph of others defines, and whose options are of the later kinds."""
+    flexbuffers = pytest.importorskip("flatbuffers.flexbuffers")
+    nothing = list(bytes(flexbuffers.Dumps({})))
+    fields = {"name": "mine.double", "decompositionSubgraphIndex": 1, "compositeAttributes": nothing}
+    ops = [Op("STABLEHLO_COMPOSITE", "x", "y", "StableHLOCompositeOptions", fields, more=True)]
+    double: Graph = ({"x": X, "y": X}, [Op("ADD", "x x", "y", "AddOptions")], "x", "y")
+    agree(model(({"x": X, "y": X}, ops, "x", "y"), double), normal(3, 4))
+
+
 def test_loops() -> None:
     """Guards states that go from one iteration to the next: i < 5: i + 1, x * 1.5."""
     count, flag = Tensor((), "int32"), Tensor((), "bool")

@@ -5,7 +5,6 @@ Quantised operands are computed as the real numbers they stand for, and rounded 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.angles import atan2
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.tflite.node import Converter, Node, activation
-from baton._src.values.dtype import BOOL, FLOAT32, DataType
+from baton._src.values.dtype import BOOL, FLOAT32
 
 
 def unary(op: str) -> Converter:
@@ -94,10 +93,6 @@ def log_softmax(node: Node) -> Value:
     return node.stored(node.graph.call("nn.log_softmax", node.real(), axis=-1))
 
 
-def round_to_even(node: Node) -> Value:
-    return node.stored(node.graph.call("round", node.real()))
-
-
 def cast(node: Node) -> Value:
     """Numbers are converted as in C; integers that stand for real numbers count as the integers they are."""
     to = node.results[0].dtype
@@ -152,19 +147,15 @@ def angle(node: Node) -> Value:
     return node.stored(atan2(node.graph, node.real(0), node.real(1)))
 
 
-def constant_like(number: float) -> Callable[[Node], Value]:
-    def convert(node: Node) -> Value:
-        dtype: DataType = node.results[0].dtype
-        return node.graph.broadcast_to(node.graph.constant(number, dtype), node.shape())
-
-    return convert
+def zeros_like(node: Node) -> Value:
+    return node.graph.broadcast_to(node.graph.constant(0, node.results[0].dtype), node.shape())
 
 
 ELEMENTWISE: dict[str, Converter] = {
     **{name: unary(op) for name, op in {
         "ABS": "abs", "CEIL": "ceil", "COS": "cos", "EXP": "exp", "FLOOR": "floor", "LOG": "log", "LOGICAL_NOT":
-        "logical_not", "LOGISTIC": "sigmoid", "NEG": "negative", "RSQRT": "rsqrt", "SIGN": "sign", "SIN": "sin", "SQRT":
-        "sqrt", "SQUARE": "square", "TANH": "tanh",
+        "logical_not", "LOGISTIC": "sigmoid", "NEG": "negative", "ROUND": "round", "RSQRT": "rsqrt", "SIGN": "sign",
+        "SIN": "sin", "SQRT": "sqrt", "SQUARE": "square", "TANH": "tanh",
     }.items()},
     **{name: binary(op) for name, op in {
         "ADD": "add", "SUB": "subtract", "MUL": "multiply", "POW": "power", "MAXIMUM": "maximum", "MINIMUM": "minimum",
@@ -178,6 +169,6 @@ ELEMENTWISE: dict[str, Converter] = {
     **{name: named_activation(name) for name in ("RELU", "RELU_N1_TO_1", "RELU6", "RELU_0_TO_1")},
     "DIV": divide, "SQUARED_DIFFERENCE": squared_difference, "ADD_N": add_all, "ELU": elu, "HARD_SWISH": hard_swish,
     "GELU": gelu, "LEAKY_RELU": leaky_relu, "PRELU": prelu, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax,
-    "ROUND": round_to_even, "CAST": cast, "QUANTIZE": quantize, "DEQUANTIZE": dequantize, "FAKE_QUANT": fake_quant,
-    "SELECT": select, "SELECT_V2": select, "BITCAST": bitcast, "ATAN2": angle, "ZEROS_LIKE": constant_like(0),
+    "CAST": cast, "QUANTIZE": quantize, "DEQUANTIZE": dequantize, "FAKE_QUANT": fake_quant,
+    "SELECT": select, "SELECT_V2": select, "BITCAST": bitcast, "ATAN2": angle, "ZEROS_LIKE": zeros_like,
 }  # fmt: skip

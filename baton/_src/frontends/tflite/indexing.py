@@ -48,14 +48,14 @@ def scatter_nd(node: Node) -> Value:
 
 def sparse_to_dense(node: Node) -> Value:
     """Operands are places, a shape, values and what is elsewhere."""
-    g, sizes, places = node.graph, node.numbers(1, "the shape"), g_places(node)
+    g, sizes, places = node.graph, node.numbers(1, "the shape"), _places(node)
     dense = g.broadcast_to(node[3], sizes)
     count = places.known_shape()[0]
     values = g.broadcast_to(node[2], (count,)) if node[2].rank == 0 else node[2]
     return node.moved(g.call("scatter_nd", dense, places, values, reduction="update"), 2)
 
 
-def g_places(node: Node) -> Value:
+def _places(node: Node) -> Value:
     """Places as rows of coordinates; a scalar is one place, a vector places along one axis."""
     g, places = node.graph, node.graph.cast(node[0], INT64)
     if places.rank == 2:
