@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.kernel_function import (
     KernelFunction,
     KernelSignature,
@@ -23,7 +21,7 @@ from baton._src.runtime.native.kernel_function import (
     signature_to_data,
 )
 from baton._src.runtime.native.library import load
-from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.runtime.timed_module import TimedModule
 from baton._src.runtime.value_errors import argument_count
 from baton._src.runtime.vm.packed_functions import packed_function
 from baton._src.support.dataclass import dataclass
@@ -69,7 +67,7 @@ Kernel = KernelFunction | ReturningKernel
 
 
 @dataclass(frozen=True)
-class KernelModule(ModuleFace):
+class KernelModule(TimedModule):
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
     type_key: ClassVar[str] = "llvm"
@@ -134,6 +132,9 @@ class KernelModule(ModuleFace):
         """The kernel that a call of the module calls."""
         return self[self.entry_name]
 
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
     def __getitem__(self, name: str) -> Kernel:
         """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
         found = self._own(name)
@@ -145,22 +146,6 @@ class KernelModule(ModuleFace):
     def _own(self, name: str) -> Kernel | None:
         """The kernel of this name, or else of this `global_symbol`: TVM's libraries know the latter."""
         return self.kernels.get(name) or self.kernels.get(self.executable.facts.get("symbols", {}).get(name, ""))
-
-    def __call__(self, *args: Any) -> Any:
-        return self.entry_func(*args)
-
-    def time_evaluator(
-        self,
-        func_name: str,
-        dev: Any = None,
-        number: int = 10,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-        **options: Any,
-    ) -> Callable[..., BenchmarkResult]:
-        """A function that measures a kernel on the arguments it is given; `options` are those of `Between`."""
-        kernel, between = self[func_name], Between(**options)
-        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms, between.before(args))
 
     def save(self, file_name: str | Path, fmt: str = "") -> None:
         """Write the kernels to one file that `runtime.load_module` reads; or, if `fmt` or else the end of the name is

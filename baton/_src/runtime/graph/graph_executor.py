@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, ClassVar
 
-from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.given_inputs import as_input, input_spec, shared_tensor
-from baton._src.runtime.module_face import ModuleFace, opened_elsewhere
+from baton._src.runtime.module_face import opened_elsewhere
 from baton._src.runtime.param_dict import load_param_dict
+from baton._src.runtime.timed_module import TimedModule
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_info import FunctionValue
 from baton._src.runtime.vm.builtins.memory import copy as copied
@@ -29,7 +29,7 @@ from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray, empty
 
 
-class GraphRuntime(ModuleFace):
+class GraphRuntime(TimedModule):
     """Inputs and outputs of one instance of an executable's `main`; functions by name: ``runtime["run"]()``."""
 
     type_key: ClassVar[str] = "GraphExecutor"
@@ -63,13 +63,6 @@ class GraphRuntime(ModuleFace):
         if name == "get_input_info":
             return lambda: dict(zip(("shape", "dtype"), module.get_input_info()))
         raise fail("function-missing", f"the graph executor has no function {name!r}", kind=AttributeError)
-
-    def time_evaluator(
-        self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **options: Any
-    ) -> Callable[..., BenchmarkResult]:
-        """A function that measures another, ``time_evaluator("run", device)()``; `options` are those of `Between`."""
-        function, between = self[func_name], Between(**options)
-        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms, between.before(args))
 
     def index(self, key: Any) -> int:
         """The number of an input given by name or number."""

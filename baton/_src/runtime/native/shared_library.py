@@ -17,12 +17,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from baton._src.runtime.between_repetitions import Between
-from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.c_library import function_address, open_library
 from baton._src.runtime.native.c_names import packed_name
 from baton._src.runtime.native.faults import forget_fault, take_fault
-from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.runtime.timed_module import TimedModule
 from baton._src.support.diagnostics import fail
 from baton._src.values.dlpack import CODES, DLTensor
 from baton._src.values.tensor import NDArray
@@ -44,7 +42,7 @@ _Function = ctypes.CFUNCTYPE(
 )
 
 
-class SharedLibrary(ModuleFace):
+class SharedLibrary(TimedModule):
     """The functions of a shared library."""
 
     type_key: ClassVar[str] = "library"
@@ -85,19 +83,6 @@ class SharedLibrary(ModuleFace):
 
     def __call__(self, *args: Any) -> Any:
         return self.entry_func(*args)
-
-    def time_evaluator(
-        self,
-        func_name: str,
-        dev: Any = None,
-        number: int = 10,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-        **options: Any,
-    ) -> Callable[..., BenchmarkResult]:
-        """A function that measures a function on the arguments it is given; `options` are those of `Between`."""
-        function, between = self[func_name], Between(**options)
-        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms, between.before(args))
 
 
 def _call(function: Any, name: str, opened: Any, *given: Any) -> Any:
